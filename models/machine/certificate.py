@@ -31,7 +31,7 @@ class Certificate(Shared):
         subject, issuer: common names.
         key, issuer_key: name the keys, so that a renewed authority is another one.
         names: DNS names it is valid for.
-        not_after_ns: simulated instant of expiry.
+        not_after_ns: simulated instant of expiry; not_before_ns: from when on it is valid.
     """
 
     subject: str
@@ -40,6 +40,7 @@ class Certificate(Shared):
     issuer_key: str
     names: tuple[str, ...] = ()
     not_after_ns: int = 365 * DAY
+    not_before_ns: int = -(1 << 62)
 
     def pem(self) -> str:
         """The PEM block, as it stands in a Secret (before base64)."""
@@ -70,6 +71,13 @@ def read(block: str) -> Certificate | None:
         return Certificate(**{**facts, "names": tuple(facts["names"])})
     except (binascii.Error, ValueError, TypeError, KeyError):
         return None
+
+
+def out_of_date(leaf: Certificate, now_ns: int) -> str:
+    """What OpenSSL says of its dates by a clock that shows `now_ns`; "" if it is valid."""
+    if now_ns < leaf.not_before_ns:
+        return "certificate is not yet valid"
+    return "certificate has expired" if now_ns > leaf.not_after_ns else ""
 
 
 def presented_by(container: Container) -> tuple[list[str], list[str]]:

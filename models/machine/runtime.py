@@ -41,9 +41,11 @@ SOCKET_ERROR = (
     'dial unix /run/containerd/containerd.sock: connect: no such file or directory"'
 )
 _SHIM = "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: "
-INIT_KILLED = (
-    f"rpc error: code = Unknown desc = {_SHIM}unable to start container process: "
-    "container init was OOM-killed (memory limit too low?): unknown"
+SHIM_FAILED = f"rpc error: code = Unknown desc = {_SHIM}unable to start container process: "
+INIT_KILLED = f"{SHIM_FAILED}container init was OOM-killed (memory limit too low?): unknown"
+EXEC_FAILED = (
+    "rpc error: code = Unknown desc = failed to exec in container: failed to create exec: OCI runtime exec failed: "
+    "exec failed: unable to start container process: "
 )
 EXIT_START_ERROR = 128
 
@@ -155,6 +157,7 @@ class Runtime:
         if kernel is not None:
             kernel.shm.removed(pod_uid)
             kernel.pids.set_limit(pod_uid, None)
+            kernel.namespaces.forget(pod_uid)
         self._changed(pod_uid)
 
     def remove_pod(self, pod_uid: str) -> None:
@@ -255,6 +258,9 @@ class Runtime:
             raise RuntimeFailure(
                 f"rpc error: code = Unknown desc = failed to exec in container: container is in {state} state"
             )
+        kernel = container.kernel
+        if kernel is not None and kernel.made("setns", container):
+            raise RuntimeFailure(f"{EXEC_FAILED}error executing setns process: exit status 1: unknown")
         result = container.program.run_with_input(argv, stdin)
         if result is not None:
             return Executed(result)

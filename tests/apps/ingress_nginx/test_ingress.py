@@ -104,7 +104,10 @@ def test_routes_by_host_and_path(world):
     assert ask(world, "/nobody") == ask(world, "/missing/x") == "503"
     assert ask(world, "/nobody/x") == "200"  # Exact
     assert ask(world, host="secure.example.com") == "308"
-    assert ask(world, host="secure.example.com", entry=f"https://{ENTRY}") == "200"
+    assert (
+        ask(world, host="secure.example.com", entry=f"https://{ENTRY}") == "000"
+    )  # its certificate is the default one
+    assert ask(world, host="secure.example.com", entry=f"-k https://{ENTRY}") == "200"
     service = world.api.store.get("services", "ingress-nginx", "ingress-nginx-controller")
     port = service["spec"]["ports"][0]["nodePort"]
     assert ask(world, entry=f"http://{world.machines['worker-2'].address}:{port}") == "200"
