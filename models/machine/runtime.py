@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from simcluster.engine import MILLISECOND, SECOND, Simulation
+from simcluster.models.machine.addressblocks import NoAddress
 from simcluster.models.machine.cni import NOT_INITIALIZED, AddressRange, CniConfig
 from simcluster.models.machine.container import Container, Sandbox, cpu_times
 from simcluster.models.machine.containerspec import ContainerSpec
@@ -153,6 +154,7 @@ class Runtime:
         if not sandbox.host_network:
             self.network.detach(sandbox.address)
             self._addresses.pop(sandbox.address, None)
+            self.network.blocks.release(sandbox.address)
         kernel: Kernel | None = getattr(self.machine, "os", None)
         if kernel is not None:
             kernel.shm.removed(pod_uid)
@@ -315,6 +317,12 @@ class Runtime:
         return "".join(f"{self._ids.bits():016x}" for _ in range(4))
 
     def _allocate(self, pod_uid: str, sandbox_id: str) -> str:
+        if self.network.blocks.used:
+            try:
+                return self.network.blocks.assign(self.machine.name, pod_uid)
+            except NoAddress as error:
+                said = f'failed to setup network for sandbox "{sandbox_id}": plugin type="calico" failed (add): {error}'
+                raise RuntimeFailure(f"rpc error: code = Unknown desc = {said}") from None
         # host-local IPAM: the next address after the last one handed out, round robin.
         pool = self.cni.range if self.cni is not None else self._range
         for _ in range(pool.size):

@@ -19,8 +19,8 @@ class Users(Content):
     """Who uses an application: `rps` requests a second to the Service `entry`.
 
     They come `after` the application has become available: one that is cold is not given its whole load at once. They
-    ask for operations as the application says, or in a `mix` of their own: `host/path` of an Ingress. With `tls` they come
-    to its port 443 and refuse a certificate that is out of date or another's.
+    ask for operations as the application says, or in a `mix` of their own: `host/path` of an Ingress. With `tls` they
+    come to its port 443 and refuse a certificate that is out of date or another's.
     """
 
     entry: str

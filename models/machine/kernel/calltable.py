@@ -1,8 +1,8 @@
 """Injected failures of system calls by the names that fault injectors have for them, and where each acts here.
 
-A name stands for a call and its usual error (probability too, where it says so), or it says why nothing here would notice and
-which fault has that effect. The names are those of Khaos, the kernel probes of SREGym; errors: errno(3), the manual page of
-each call.
+A name stands for a call and its usual error (probability too, where it says so), or it says why nothing here would
+notice and which fault has that effect. The names are those of Khaos, the kernel probes of SREGym; errors: errno(3),
+the manual page of each call.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ class Kernel:
     """Tables, limits, clock and injected failures of one machine.
 
     Attributes:
-        sysctls, namespaces, conntrack, descriptors, ports, pids, shm, clock, syscalls, counters, times, load: its parts.
+        sysctls, conntrack, descriptors, ports, pids, shm, clock, syscalls, counters, times, load: its parts.
+        namespaces: parameters that pods were given.
         stuck_cpus: CPUs in a soft lockup.
         cleared_ns: what the ring buffer held until then was thrown away (`dmesg -C`).
     """
@@ -142,7 +143,7 @@ class Kernel:
         return error
 
     def made(self, call: str, container: Group) -> str:
-        """A call that only an injected failure can spoil (`socket`, `bind`, `mmap`, `brk`, `prlimit`, `setns`): its error."""
+        """A call that only an injected failure can spoil (`socket`, `bind`, `mmap`, `prlimit`, `setns`): its error."""
         failure = self.syscalls.failure(call, container) if self.syscalls.rules else None
         return "" if failure is None else failure.errno
 

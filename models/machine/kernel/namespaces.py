@@ -1,7 +1,7 @@
-"""Kernel parameters of pods: each has a network namespace of its own, with defaults and what `securityContext.sysctls` set.
+"""Kernel parameters of pods: each has a network namespace of its own, with what `securityContext.sysctls` set.
 
-A new namespace has the kernel's defaults, not what the node was given. Source: kubelet, pkg/kubelet/sysctl/safe_sysctls.go
-of Kubernetes 1.32; net/ipv4/sysctl_net_ipv4.c; runc, libcontainer. Of these the range of ports and SYN cookies act, the
+A new namespace has the kernel's defaults, not what the node was given. Source: pkg/kubelet/sysctl/safe_sysctls.go of
+Kubernetes 1.32; net/ipv4/sysctl_net_ipv4.c; runc, libcontainer. Of these the range of ports and SYN cookies act, the
 others are shown. Left out: sysctls that an administrator allows besides (`--allowed-unsafe-sysctls`).
 """
 

@@ -2,7 +2,7 @@
 
 A port that connected to a destination stays taken for 60 s after the client closed the
 connection. When all of the range are taken, connect fails at once with EADDRNOTAVAIL. Each pod
-has a range of its own (its network namespace). Left out: SO_REUSEADDR tricks, several addresses, `tcp_tw_reuse` of pods.
+has a range of its own (its network namespace). Left out: SO_REUSEADDR tricks, several addresses.
 """
 
 from __future__ import annotations

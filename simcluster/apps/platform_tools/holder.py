@@ -14,7 +14,7 @@ from simcluster.models.machine.container import Container
 from simcluster.models.traffic.cluster.resolve import container_at
 
 LOOK_NS = SECOND
-#: Kernel memory of an idle TCP socket with its inode and file (slabs TCP, sock_inode_cache, filp and dentry of Linux 6.8).
+#: Kernel memory of an idle TCP socket with its inode and file (slabs TCP, sock_inode_cache, filp, dentry; Linux 6.8).
 SOCKET_BYTES = 3584
 #: Attempts a second that go on while the table is full.
 AGAIN_PER_S = 200

@@ -57,7 +57,7 @@ class KubeProxy:
         min_sync_ns: shortest time between two syncs.
         clock: of its node; by it the API server's certificate is judged.
         complains: given the reason why a new connection fails.
-        bias: how many times as many connections the first of several endpoints gets as all others together; 0: all alike.
+        bias: so many times as many connections the first of several endpoints gets as all others; 0: all alike.
         syncs: how long its process has taken to write rules; `synced_ns` when last, `queued_ns` when it was to.
     """
 
