@@ -56,12 +56,12 @@ class ConnectionHolder(DaemonProgram):
         servers = self._servers(ports)
         wanted = self._number("CONNECTIONS", 100) if servers else 0
         wanted = min(wanted, len(ports) * kernel.port_count(self.container), kernel.descriptors.limit(self.container))
-        opened = min(wanted, self.established + self._number("PER_SECOND", 5000) * LOOK_NS // SECOND)
+        tried = opened = min(wanted, self.established + self._number("PER_SECOND", 5000) * LOOK_NS // SECOND)
         table = kernel.conntrack
-        if table.maximum and opened > self.established:
-            opened = min(opened, self.established + max(0, table.maximum - table.count))
+        if table.maximum and tried > self.established:
+            opened = min(tried, self.established + max(0, table.maximum - table.count))
         self.established = opened
-        self._spread(servers, wanted - opened)
+        self._spread(servers, tried - opened)
         if not self.container.running:  # its memory was too much
             return
         if abs(opened - self._said) > PRINTED_FROM * max(1, self._said) or (opened == wanted != self._said):
@@ -85,7 +85,7 @@ class ConnectionHolder(DaemonProgram):
                     found[there.container_id] = there
         return found
 
-    def _spread(self, servers: dict[str, Container], missing: int) -> None:
+    def _spread(self, servers: dict[str, Container], dropped: int) -> None:
         """Its connections, evenly over the servers; the kernels count them."""
         own, nearby = self.container.container_id, 0
         for server in self._traffic.servers.values():
@@ -99,6 +99,6 @@ class ConnectionHolder(DaemonProgram):
         if kernel is None:
             return
         kernel.descriptors.sockets(self.container, float(self.established), kernel.open_files())
-        tries = float(min(missing, AGAIN_PER_S)) if servers else 0.0
+        tries = float(min(dropped, AGAIN_PER_S)) if servers else 0.0
         kernel.passing(own, tries, float(self.established - nearby))  # those to its own node are entries of the server
         self.container.set_memory(self.behaviour.memory + self.established * SOCKET_BYTES)
