@@ -20,6 +20,8 @@ _BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----\s*(.*?)\s*-----END CERTIFICATE
 #: Names under which programs keep what they present, and the authority that signed it.
 _CERTIFICATES = ("tls.crt", "cert.pem", "server.crt", "server.pem", "tls.pem")
 _AUTHORITIES = ("ca.crt", "ca.pem")
+#: `not_before_ns` of a certificate that always was valid.
+ALWAYS_NS = -(1 << 62)
 _PREFIX = "tls: failed to verify certificate: x509: "
 
 
@@ -40,11 +42,12 @@ class Certificate(Shared):
     issuer_key: str
     names: tuple[str, ...] = ()
     not_after_ns: int = 365 * DAY
-    not_before_ns: int = -(1 << 62)
+    not_before_ns: int = ALWAYS_NS
 
     def pem(self) -> str:
         """The PEM block, as it stands in a Secret (before base64)."""
-        text = base64.b64encode(json.dumps(asdict(self), sort_keys=True).encode()).decode()
+        facts = {key: value for key, value in asdict(self).items() if value != ALWAYS_NS}
+        text = base64.b64encode(json.dumps(facts, sort_keys=True).encode()).decode()
         lines = [text[at : at + 64] for at in range(0, len(text), 64)]
         return "\n".join(("-----BEGIN CERTIFICATE-----", *lines, "-----END CERTIFICATE-----", ""))
 
