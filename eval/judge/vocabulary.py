@@ -32,12 +32,14 @@ class Family(Content):
     Attributes:
         means: it in a few words.
         kinds: of objects that can have it; any if empty.
+        names: patterns of those that have it, where one is named; others only meet it.
         consequences: what may follow from it without being a cause of its own.
         patterns: ways to say it.
     """
 
     means: str
     kinds: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     consequences: tuple[str, ...] = ()
     patterns: tuple[Pattern, ...]
 
