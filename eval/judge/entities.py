@@ -12,6 +12,9 @@ from simcluster.eval.judge.vocabulary import words
 
 #: A stem so long is no word of everyday English.
 _LONG = 12
+#: A shorter one may be a component's where a clause begins with it.
+_SHORT = 6
+_BEGINS = frozenset([",", ":", ";", "(", "->", "→", "and", "but", "that", "because"])
 _PIECES_MAX = 4
 #: Kinds whose only object is named by the kind.
 SOLE = ("Namespace", "Ingress")
@@ -111,9 +114,10 @@ class Roster:
         name = self._whole.get(word)
         sure = name is not None and (word not in words("everyday") or beside)
         if name is None:
-            if not beside and len(word) < _LONG:
+            begins = start == 0 or found[start - 1].text in _BEGINS
+            if not beside and len(word) < (_SHORT if begins else _LONG):
                 return None
-            name, sure = self._short[word], True
+            name, sure = self._short[word], beside or len(word) >= _LONG
         return Mention(start, end, name, sure, _ADDRESS.match(sentence, behind) is not None, own)
 
 

@@ -23,7 +23,8 @@ WORKLOADS = {
     "online-boutique": _BOUTIQUE.split(),
     "hotel-reservation": _HOTEL.split(),
     "storefront": ["catalog", "gateway", "inventory", "reviews"],
-    "payments": ["payment-api", "payment-app"],
+    "payments": ["web", "auth-service", "payment-service", "payment-app", "payment-api", "catalog", "orders", "search"],
+    "tidb": ["basic-discovery", "basic-pd", "basic-tidb", "basic-tikv"],
 }
 LABELS = ("right", "wrong", "unclear")
 
