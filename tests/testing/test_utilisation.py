@@ -10,7 +10,7 @@ from simcluster.testing.utilisation import main
 
 
 def test_a_station_half_used_is_as_theory_says() -> None:
-    said = CliRunner().invoke(main, "--pods 1 --workers 4 --utilisation 0.5 --minutes 10 --json".split())
+    said = CliRunner().invoke(main, ["--pods=1", "--workers=4", "--utilisation=0.5", "--minutes=10", "--json"])
     assert said.exit_code == 0
     found = json.loads(said.output)
     assert (found["pods"], found["workers"], found["utilisation"], found["runs"]) == (1, 4, 0.5, 1)
