@@ -151,8 +151,9 @@ def line_of(law: Line | Stages | Busy) -> Line:
 
 def _powers(base: float, count: int) -> Array:
     """1, base, base squared and so on."""
-    result: Array = np.cumprod(np.concatenate(([1.0], np.full(count - 1, base))))
-    return result
+    found = np.ones(count)
+    found[1:] = np.multiply.accumulate(np.full(count - 1, base))
+    return found
 
 
 def erlang(count: Array, v: Array, w: Array) -> Array:
