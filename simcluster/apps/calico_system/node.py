@@ -6,6 +6,9 @@ block affinities as resources, its readiness by BGP sessions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from simcluster.api.store import Change
 from simcluster.apps.calico_system.routes import missing, sessions
 from simcluster.control.operator.operator import Operator
@@ -44,22 +47,25 @@ class CalicoNode(Operator):
     def sync(self, namespace: str, name: str) -> None:
         """Tell the node's kernel and the network what there is now."""
         network, here = self.container.machine.network, self.container.machine.name
-        nodes, configuration = self.listed("nodes"), self.get(BGP, "", "default")
-        mesh = ((configuration or {}).get("spec") or {}).get("nodeToNodeMeshEnabled", True)
+        nodes, mesh = self.listed("nodes"), self._default(BGP).get("nodeToNodeMeshEnabled", True)
         connected = sessions(nodes, self.listed(PEERS), bool(mesh))
         lacking = missing(here, nodes, connected)
         if lacking != network.links.lacking.get(here, ()):
             self._say("BGP sessions", f"established={len(connected.get(here, {}))} without_route={len(lacking)}")
         network.links.lack(here, lacking)
-        strict = self.get(CONFIGS, "", "default")
         network.blocks.configure(
             [
                 Pool(str(pool["spec"]["cidr"]), int(pool["spec"].get("blockSize", 26)))
                 for pool in self.listed(POOLS)
                 if not pool["spec"].get("disabled")
             ],
-            bool(((strict or {}).get("spec") or {}).get("strictAffinity")),
+            bool(self._default(CONFIGS).get("strictAffinity")),
         )
+
+    def _default(self, resource: str) -> Mapping[str, Any]:
+        """The spec of the object `default`; empty if there is none."""
+        found = self.get(resource, "", "default")
+        return {} if found is None else found.get("spec") or {}
 
     def _say(self, what: str, rest: str) -> None:
         self.log("I", "startup.go:427", f"{what} {rest}")
