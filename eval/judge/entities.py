@@ -12,12 +12,19 @@ from simcluster.eval.judge.vocabulary import words
 
 #: A stem so long is no word of everyday English.
 _LONG = 12
+#: A shorter one may be a component's where a clause begins with it.
+_SHORT = 6
+_BEGINS = frozenset([",", ":", ";", "(", "->", "→", "and", "but", "that", "because"])
 _PIECES_MAX = 4
+#: Kinds whose only object is named by the kind.
+SOLE = ("Namespace", "Ingress")
 #: Letters of a name that are looked for first.
 _BEGUN = 4
 _POD = re.compile(r"-(?:[a-z0-9]{5,10}-[a-z0-9]{5}|\d+|pods?|deployment|service|deploy)(?![\w-])")
 #: What makes a longer name of it.
 _LONGER = re.compile(r"-[^\s>-]")
+#: A part of a machine, in front of its name: "sda@worker-1".
+_PART = re.compile(r"(?<![\w])(?:sd[a-z]|nvme\d+n\d+|vd[a-z]|eth\d+|ens\d+|eno\d+|cpu\d*|fan\d*|disk|drive|nic)@$")
 _ADDRESS = re.compile(r":\d|\.[a-z]")
 
 
@@ -64,6 +71,8 @@ class Roster:
                 self._short[stem] = name
         every = [*self._whole, *self._short]
         self.begun = frozenset(word[:_BEGUN] for word in every)
+        sole = {kind.lower(): [name for name in self.kinds if kind in self.kinds[name]] for kind in SOLE}
+        self._sole = {word: names[0] for word, names in sole.items() if len(names) == 1}
         self._begun = {word[:n] for word in every for n in range(1, len(word) + 1)}
 
     def mentions(self, sentence: str, found: Sequence[Token]) -> list[Mention]:
@@ -71,13 +80,16 @@ class Roster:
         mentions, at = [], 0
         while at < len(found):
             mention = self._at(sentence, found, at) if found[at].text in self._begun else None
+            if mention is None and found[at].text in self._sole:
+                mention = Mention(at, at + 1, self._sole[found[at].text])
             if mention is not None:
                 mentions.append(mention)
             at = at + 1 if mention is None else mention.end
         return mentions
 
     def _at(self, sentence: str, found: Sequence[Token], at: int) -> Mention | None:
-        if sentence[max(0, found[at].start - 1) : found[at].start] in ("-", ".", "_", "@"):
+        begun = found[at].start
+        if sentence[max(0, begun - 1) : begun] in ("-", ".", "_", "@") and not _PART.search(sentence, 0, begun):
             return None
         best, word = None, ""
         for end in range(at, min(at + _PIECES_MAX, len(found))):
@@ -102,9 +114,10 @@ class Roster:
         name = self._whole.get(word)
         sure = name is not None and (word not in words("everyday") or beside)
         if name is None:
-            if not beside and len(word) < _LONG:
+            begins = start == 0 or found[start - 1].text in _BEGINS
+            if not beside and len(word) < (_SHORT if begins else _LONG):
                 return None
-            name, sure = self._short[word], True
+            name, sure = self._short[word], beside or len(word) >= _LONG
         return Mention(start, end, name, sure, _ADDRESS.match(sentence, behind) is not None, own)
 
 

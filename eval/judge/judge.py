@@ -90,6 +90,7 @@ class _Asked:
         self.truth = truth
         self.family = family_of(truth)
         self.own = {truth.ref.name, *truth.scope, *beside.own}
+        self.own |= {name for one in reading.stated if one.between and self.own & {*one.owners} for name in one.owners}
         self._allowed = {self.family, *vocabulary().families[self.family].consequences, *beside.families}
         self.others = [name for name in reading.families if name not in self._allowed]
         strange = [name for name in reading.blamed if name not in self.own]

@@ -13,6 +13,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import re2
@@ -21,7 +22,7 @@ from simcluster.eval.judge.entities import Mention, Roster, roster
 from simcluster.eval.judge.lexicon import telling
 from simcluster.eval.judge.sentence import Evidence, Sentence
 from simcluster.eval.judge.tokens import normal, sentences
-from simcluster.eval.judge.vocabulary import cues, patterns_of, vocabulary, words
+from simcluster.eval.judge.vocabulary import cues, patterns_of, topics_of, vocabulary, words
 
 #: Sentences with something in them that are read; nobody needs as many to name a cause.
 SENTENCES_MAX = 150
@@ -52,6 +53,7 @@ class Stated(NamedTuple):
         role: `cause` if the text says so, else `said`; `aside` in a section of evidence.
         maybe: whether it is one of several possibilities, or only possible.
         sentence: its number.
+        between: whether the owners are the two ends of a way, on which it lies.
     """
 
     family: str
@@ -59,6 +61,7 @@ class Stated(NamedTuple):
     role: str
     maybe: bool
     sentence: int
+    between: bool = False
 
 
 @dataclass
@@ -174,7 +177,7 @@ def _read(said: Iterable[str], known: Roster) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=16)
 def _telling(known: Roster) -> re2._Regexp[str]:
-    anywhere = telling([*patterns_of(), *cues().blames]) | set(map(re2.escape, known.begun))
+    anywhere = telling([*patterns_of(), *topics_of(), *cues().blames]) | set(map(re2.escape, known.begun))
     heads = telling(phrase for phrases in cues().labels.values() for phrase in phrases)
     some, first = ("|".join(sorted(parts)) for parts in (anywhere, heads))
     return re2.compile(rf"(?m)^(?:\W*(?:{first})|.*(?:{some})).*$")
@@ -188,15 +191,27 @@ class _Claims:
         self._known = known
 
     def stated(self) -> list[Stated]:
+        found = self._given([sentence.evidence for sentence in self._parsed])
+        if any(one.role in ("cause", "said", "aside") for one in found):
+            return found
+        spoken = self._given([sentence.topics for sentence in self._parsed])
+        said = [one for one in spoken if one.role in ("cause", "said")]
+        denied = {one.family for one in (*found, *spoken) if one.role == "denied"}
+        alone = len({one.family for one in said}) == 1 and said[0].family not in denied
+        return [*found, *said] if alone else found
+
+    def _given(self, named: Sequence[Sequence[Evidence]]) -> list[Stated]:
         found, first = [], dict[str, tuple[str, ...]]()
-        for number, sentence in enumerate(self._parsed):
-            for one in sentence.evidence:
+        for number, evidence in enumerate(named):
+            sentence = self._parsed[number]
+            for one in evidence:
                 owners, close = self._owners(number, one)
                 if one.role in ("cause", "said"):
                     owners = owners if close else first.get(one.family, owners)
                     if owners:
                         first.setdefault(one.family, owners)
-                found.append(Stated(one.family, owners, one.role, sentence.maybe, number))
+                between = len(owners) == 2 and _between(sentence, owners)
+                found.append(Stated(one.family, owners, one.role, sentence.maybe, number, between))
         return found
 
     def _owners(self, number: int, one: Evidence) -> tuple[tuple[str, ...], bool]:
@@ -205,16 +220,20 @@ class _Claims:
         span = next(span for span in sentence.spans if span.start <= one.anchor < span.end)
         inside = [m for m in sentence.mentions if span.start <= m.start < span.end and not m.address]
         own = self._fitting(inside, one.family)
+        active = self._fitting([m for m in inside if not _done_to(sentence, m)], one.family)
+        such = [m for each in self._parsed for m in each.mentions if m.name in self._such(one.family)]
+        own, active = ([m for m in some if not such or m in such] for some in (own, active))
         if any(m.start == one.anchor for m in own) and "Node" in vocabulary().families[one.family].kinds:
             own = [m for m in own if "Node" in self._known.kinds[m.name]]  # a component of nodes, such as kube-proxy
-        active = [m for m in own if not _done_to(sentence, m)]
+            active = [m for m in active if m in own]
         nearest = min((self._distance(sentence, m, one) for m in active), default=_TOO_FAR)
         if nearest < _TOO_FAR:
             return self._nearest(sentence, active, one), nearest <= _CLOSE
         before = [m for m in sentence.mentions if m.start < span.start and not m.address]
         behind = [m for m in sentence.mentions if m.start >= span.end and not m.address]
-        for mentions in (before, *self._earlier(number), active, own, behind, *self._later(number)):
+        for mentions in (before, *self._earlier(number), active, own, behind, *self._later(number), such):
             fitting = self._fitting(mentions, one.family)
+            fitting = [m for m in fitting if not such or m in such]
             if fitting:
                 return (fitting[0].name,), False
         return (), False
@@ -237,6 +256,11 @@ class _Claims:
         kinds = set(vocabulary().families[family].kinds)
         fitting = [m for m in mentions if not kinds or kinds & self._known.kinds[m.name]]
         return [m for m in fitting if m.sure] or fitting
+
+    def _such(self, family: str) -> frozenset[str]:
+        """Components whose names say that they have it, if a family knows such names."""
+        patterns = vocabulary().families[family].names
+        return frozenset(name for name in self._known.kinds if any(fnmatchcase(name, one) for one in patterns))
 
     def _nearest(self, sentence: Sentence, own: Sequence[Mention], one: Evidence) -> tuple[str, ...]:
         first = min(own, key=lambda mention: self._distance(sentence, mention, one))
@@ -269,7 +293,19 @@ def _done_to(sentence: Sentence, mention: Mention) -> bool:
     before = mention.start - 1
     while before >= 0 and sentence.found[before].text in words("skipped"):
         before -= 1
+    if before > 0 and sentence.found[before].text in words("towards"):
+        before -= 1
     return before >= 0 and sentence.found[before].text.startswith(tuple(words("done_to")))
+
+
+def _between(sentence: Sentence, owners: Sequence[str]) -> bool:
+    """Whether two names stand for the ends of a way: "between a and b", "from a to b"."""
+    for one, other in itertools.pairwise(sentence.mentions):
+        if {one.name, other.name} == set(owners):
+            before = {token.text for token in sentence.found[max(0, one.start - 2) : one.start]}
+            joined = {token.text for token in sentence.found[one.end : other.start]}
+            return bool(("between" in before and joined & {"and"}) or joined & {"to", "->", "<->", "→"})
+    return False
 
 
 def _listed(sentence: Sentence, one: Mention, other: Mention) -> bool:

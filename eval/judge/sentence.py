@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from simcluster.eval.judge.entities import Roster
 from simcluster.eval.judge.lexicon import Hit
 from simcluster.eval.judge.tokens import Token, tokens
-from simcluster.eval.judge.vocabulary import cue_of, labels, lexicon, patterns_of, words
+from simcluster.eval.judge.vocabulary import Pattern, cue_of, labels, lexicon, patterns_of, topics_of, words
 
+#: Patterns with their families by the phrase that they begin with.
+Known = Mapping[str, Sequence[tuple[str, Pattern]]]
 Role = Literal["cause", "said", "effect", "aside", "denied", "void"]
 
 #: Marks that end the reach of a denial.
@@ -59,7 +61,7 @@ class Sentence:
         found: its words.
         mentions: components that it names.
         spans: its parts.
-        evidence: kinds of cause that it names.
+        evidence: kinds of cause that it names; topics: those that it speaks of.
         label: what a label in front of a colon, or a heading, makes of it; empty without one.
         heading: whether it is a heading alone.
         maybe, question: how sure it is.
@@ -80,7 +82,9 @@ class Sentence:
         self.maybe = bool(self._cue("maybe"))
         whole = self._whole_role(self.label or section)
         self.spans = [Span(0, len(self.found), whole)] if whole else self._cut(body, (self.label or section) == "cause")
-        self.evidence = [one for span in self.spans for one in self._evidence_in(span)]
+        self.evidence = [one for span in self.spans for one in self._evidence_in(span, patterns_of())]
+        spoken = [one for span in self.spans for one in self._evidence_in(span, topics_of())]
+        self.topics = [one for one in spoken if not any(m.start <= one.anchor < m.end for m in self.mentions)]
         self.blames = whole in ("", "cause") and self._blames()
 
     def _cue(self, name: str) -> list[Hit]:
@@ -172,11 +176,11 @@ class Sentence:
         gone = any(span.start <= hit.start < span.end for hit in self._cue("withdrawn"))
         return span._replace(role="void") if gone else span
 
-    def _evidence_in(self, span: Span) -> list[Evidence]:
+    def _evidence_in(self, span: Span, known: Known) -> list[Evidence]:
         hits = [hit for hit in self.hits if span.start <= hit.start and hit.end <= span.end]
         return [
             Evidence(family, start, end, anchor, "denied" if denied and span.role != "void" else span.role)
-            for family, start, end, anchor, denied in families_among(hits, self.found)
+            for family, start, end, anchor, denied in families_among(hits, self.found, known)
         ]
 
     def _blames(self) -> bool:
@@ -199,14 +203,14 @@ def _label_role(head: Sequence[Token]) -> str:
     return min(ends)[1] if ends else ""
 
 
-def families_among(hits: Sequence[Hit], found: Sequence[Token]) -> list[tuple[str, int, int, int, bool]]:
+def families_among(hits: Sequence[Hit], found: Sequence[Token], known: Known) -> list[tuple[str, int, int, int, bool]]:
     """Families whose patterns are among the phrases of a part: first and last word, anchor, whether they are denied."""
     by_phrase: dict[str, list[Hit]] = {}
     for hit in hits:
         by_phrase.setdefault(hit.phrase, []).append(hit)
     best: dict[str, tuple[str, int, int, int, bool]] = {}
     for phrase, anchors in by_phrase.items():
-        for family, pattern in patterns_of().get(phrase, ()):
+        for family, pattern in known.get(phrase, ()):
             if not all(text in by_phrase for text in pattern.all):
                 continue
             rest = [by_phrase[text] for text in pattern.all[1:]]
@@ -275,4 +279,8 @@ def _acquitted(end: int, inside: frozenset[int], hits: Sequence[Hit], found: Seq
 def claimed(text: str) -> list[str]:
     """Families that a normalised clause claims, in the order of the vocabulary."""
     found = tokens(text)
-    return sorted(family for family, *_, taken_back in families_among(lexicon().hits(found), found) if not taken_back)
+    return sorted(
+        family
+        for family, *_, taken_back in families_among(lexicon().hits(found), found, patterns_of())
+        if not taken_back
+    )

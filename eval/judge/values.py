@@ -11,6 +11,7 @@ _QUANTITY = re.compile(
     r"(?<![\w.])(\d+(?:\.\d+)?)\s?(m|millicores?|cores?|cpus?|ki|mi|gi|k|kb|mb|gb|kib|mib|gib|bytes?|b|%|ns|us|ms|s|seconds?|"
     r"min|minutes?|h|hours?)?(?![\w.]*\w)"
 )
+_HALF = re.compile(r"\bhalf an? (second|minute|hour|core|cpu)\b")
 _SCALE = {
     "m": 1e-3, "millicore": 1e-3, "millicores": 1e-3, "core": 1.0, "cores": 1.0, "cpu": 1.0, "cpus": 1.0,
     "ki": 2.0**10, "kib": 2.0**10, "mi": 2.0**20, "mib": 2.0**20, "gi": 2.0**30, "gib": 2.0**30, "k": 1e3, "kb": 1e3,
@@ -32,10 +33,14 @@ _SORTS = {
 def says_value(text: str, key: str, value: str) -> bool:
     """Whether a changed value stands in a normalised text: whole, its distinguishing last part, or in another unit.
 
+    A switch is said by its name.
+
     >>> says_value("limited to 0.012 cores", "cpu", "12m"), says_value("cart:v2", "image", "repo/app/cart:v2")
     (True, True)
     """
     value = value.lower()
+    if value in ("true", "false") and re.search(rf"(?<!\w){re.escape(key.lower())}(?!\w)", text):
+        return True
     if any(re.search(rf"(?<![\w.]){re.escape(form)}(?!\w)", text) for form in _forms(value)):
         return True
     wanted = _amount(value)
@@ -75,6 +80,7 @@ def _amount(value: str) -> float | None:
 def _amounts(text: str) -> list[float]:
     found = [float(m[1]) * _SCALE[m[2] or ""] for m in _QUANTITY.finditer(text)]
     named = cues().words["numbers"]
+    found += [0.5 * _SCALE[m[1]] for m in _HALF.finditer(text)]
     return found + [float(number) for number, word in enumerate(named) if re.search(rf"\b{word}\b", text)]
 
 

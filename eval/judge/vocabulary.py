@@ -15,15 +15,20 @@ from simcluster.faults import registry
 
 
 class Pattern(Content):
-    """Every phrase of `all`, and one of `any` if there are any. `a|b` in `all` is either of them."""
+    """Every phrase of `all`, and one of `any` if there are any.
+
+    `a|b` in `all` is either of them, `@row` in `any` is every word of that row of the predicates.
+    """
 
     all: tuple[str, ...]
     any: tuple[str, ...] = ()
 
     def plain(self) -> Iterator[Pattern]:
-        """The patterns without `|` that it stands for."""
+        """The patterns without `|` and `@` that it stands for."""
+        rows = ((cues().predicates[text[1:]] if text.startswith("@") else (text,)) for text in self.any)
+        either = tuple(dict.fromkeys(itertools.chain.from_iterable(rows)))
         for chosen in itertools.product(*(text.split("|") for text in self.all)):
-            yield Pattern(all=chosen, any=self.any)
+            yield Pattern(all=chosen, any=either)
 
 
 class Family(Content):
@@ -32,14 +37,18 @@ class Family(Content):
     Attributes:
         means: it in a few words.
         kinds: of objects that can have it; any if empty.
+        names: patterns of those that have it, where one is named; others only meet it.
         consequences: what may follow from it without being a cause of its own.
         patterns: ways to say it.
+        topics: phrases that say it only in a text that claims nothing else: what is spoken of in no other case.
     """
 
     means: str
     kinds: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     consequences: tuple[str, ...] = ()
     patterns: tuple[Pattern, ...]
+    topics: tuple[str, ...] = ()
 
 
 class Vocabulary(Content):
@@ -93,6 +102,7 @@ class Cues(Content):
     blames: tuple[str, ...]
     suffers: tuple[str, ...]
     labels: dict[str, tuple[str, ...]]
+    predicates: dict[str, tuple[str, ...]]
     words: dict[str, tuple[str, ...]]
 
 
@@ -111,7 +121,8 @@ def words(use: str) -> frozenset[str]:
 @functools.cache
 def lexicon() -> Lexicon:
     """Every phrase of every family, and every cue."""
-    patterns = [pattern for known in patterns_of().values() for _, pattern in known]
+    both = itertools.chain(patterns_of().values(), topics_of().values())
+    patterns = [pattern for known in both for _, pattern in known]
     return Lexicon([*(phrase for pattern in patterns for phrase in (*pattern.all, *pattern.any)), *cue_of()])
 
 
@@ -126,9 +137,19 @@ def cue_of() -> dict[str, tuple[str, ...]]:
     """What each phrase is a cue of."""
     found: dict[str, tuple[str, ...]] = {}
     for name, phrases in cues():
-        if name not in ("labels", "words"):
+        if name not in ("labels", "predicates", "words"):
             for phrase in phrases:
                 found[phrase] = (*found.get(phrase, ()), name)
+    return found
+
+
+@functools.cache
+def topics_of() -> dict[str, tuple[tuple[str, Pattern], ...]]:
+    """Topics with their families, in the form of patterns."""
+    found: dict[str, tuple[tuple[str, Pattern], ...]] = {}
+    for name, family in vocabulary().families.items():
+        for topic in family.topics:
+            found[topic] = (*found.get(topic, ()), (name, Pattern(all=(topic,))))
     return found
 
 

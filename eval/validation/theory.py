@@ -24,9 +24,23 @@ def mmc_sojourn(arrival: float, service: float, servers: int) -> float:
     return erlang_c(arrival / service, servers) / (servers * service - arrival) + 1.0 / service
 
 
-def mm1_quantile(arrival: float, service: float, share: float) -> float:
-    """Quantile of the time in an M/M/1 system."""
-    return -math.log(1.0 - share) / (service - arrival)
+def mmc_quantile(arrival: float, service: float, servers: int, share: float) -> float:
+    """Quantile of the time in an M/M/c system: its own work, and with P(wait) an exponential wait before it."""
+    waits, spare = erlang_c(arrival / service, servers), servers * service - arrival
+
+    def later(time: float) -> float:
+        own, wait = math.exp(-service * time), math.exp(-spare * time)
+        if math.isclose(spare, service):
+            return own * (1.0 + waits * service * time)
+        return (1.0 - waits) * own + waits * (service * wait - spare * own) / (service - spare)
+
+    low, high = 0.0, 1.0 / service
+    while later(high) > 1.0 - share:
+        high *= 2.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if later(middle) > 1.0 - share else (low, middle)
+    return high
 
 
 def mg1_wait(arrival: float, mean: float, squared_cv: float) -> float:

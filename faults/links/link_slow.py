@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from simcluster.engine.content import Content
 from simcluster.faults.datasheet import DataSheet
-from simcluster.faults.host import HostMechanism
-from simcluster.faults.target import FaultTarget, ImpossibleTarget
-from simcluster.models.machine.links.nic import NOMINAL_BPS, Nic
+from simcluster.faults.links.interface import InterfaceMechanism, InterfaceParams
+from simcluster.faults.target import FaultTarget
+from simcluster.models.machine.links.nic import NOMINAL_BPS
 
 
-class LinkParams(Content):
+class LinkParams(InterfaceParams):
     """How bad it becomes: `loss` of all packets, `big_loss` of full ones besides, `delay_ms`, `bandwidth_bps`."""
 
-    nic: str = "eth0"
     loss: float = Field(default=0.0, ge=0.0, lt=1.0)
     big_loss: float = Field(default=0.0, ge=0.0, lt=1.0)
     delay_ms: float = Field(default=0.0, ge=0.0, le=10_000.0)
@@ -30,7 +28,7 @@ class LinkParams(Content):
         return self
 
 
-class LinkSlow(HostMechanism):
+class LinkSlow(InterfaceMechanism):
     """A node's interface, its cable or its port at the switch goes bad and stays up.
 
     Symptoms: what crosses it is sent again and again by TCP, so calls from and to the node's pods take hundreds of
@@ -58,45 +56,13 @@ class LinkSlow(HostMechanism):
     Params = LinkParams
     params: LinkParams
 
-    @property
-    def part(self) -> str:
-        """What of it is wrong."""
-        return f"interface {self.params.nic}"
-
-    @property
-    def details(self) -> dict[str, str]:
-        """By what people tell of it."""
-        return {"nic": self.params.nic}
-
-    def check(self, target: FaultTarget) -> None:
-        """The node must have the interface, and it must work."""
-        super().check(target)
-        if not self._nic(target).is_healthy:
-            raise ImpossibleTarget(f"{self.params.nic} of {self.ref} does not work as it should already")
-
     def inject(self, target: FaultTarget) -> None:
         """From now on it is bad."""
         params = self.params
-        self._nic(target).degrade(
+        self.nic(target).degrade(
             bandwidth_bps=params.bandwidth_bps,
             loss=params.loss,
             big_loss=params.big_loss,
             delay_ns=int(params.delay_ms * 1_000_000),
             jitter_ns=int(params.jitter_ms * 1_000_000),
         )
-
-    def still_present(self, target: FaultTarget) -> str:
-        """It is bad, and pods of the application are, or may come, behind it."""
-        machine = self.current(target)
-        nic = None if machine is None else machine.nics.get(self.params.nic)
-        if nic is None or nic.is_healthy or self.left_behind(target):
-            return ""
-        return f"{self.params.nic} of {self.ref} is still bad, and the application may still use it"
-
-    def _nic(self, target: FaultTarget) -> Nic:
-        machine = self.host(target)
-        nic = machine.nics.get(self.params.nic)
-        if nic is None:
-            known = ", ".join(sorted(machine.nics))
-            raise ImpossibleTarget(f"{self.ref} has no interface {self.params.nic}; it has {known}")
-        return nic

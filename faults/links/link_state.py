@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from simcluster.engine.content import Content
 from simcluster.faults.datasheet import DataSheet
-from simcluster.faults.host import HostMechanism
-from simcluster.faults.target import FaultTarget, ImpossibleTarget
-from simcluster.models.machine.links.nic import Nic
+from simcluster.faults.links.interface import InterfaceMechanism, InterfaceParams
+from simcluster.faults.target import FaultTarget
 
 _NS_PER_S = 1_000_000_000
 
 
-class StateParams(Content):
+class StateParams(InterfaceParams):
     """For how long on average it is up and down in turns; without, it is down for good."""
 
-    nic: str = "eth0"
     up_s: float = Field(default=0.0, ge=0.0, le=86_400.0)
     down_s: float = Field(default=0.0, ge=0.0, le=86_400.0)
 
@@ -27,7 +24,7 @@ class StateParams(Content):
         return self
 
 
-class LinkState(HostMechanism):
+class LinkState(InterfaceMechanism):
     """A cable is out, a port of the switch is off, or a transceiver dies and its link comes and goes.
 
     Symptoms: without a link nobody reaches the node, which is NotReady after the grace period; with one that flaps,
@@ -48,41 +45,10 @@ class LinkState(HostMechanism):
     Params = StateParams
     params: StateParams
 
-    @property
-    def part(self) -> str:
-        """What of it is wrong."""
-        return f"interface {self.params.nic}"
-
-    @property
-    def details(self) -> dict[str, str]:
-        """By what people tell of it."""
-        return {"nic": self.params.nic}
-
-    def check(self, target: FaultTarget) -> None:
-        """The node must have the interface, and it must work."""
-        super().check(target)
-        if not self._nic(target).is_healthy:
-            raise ImpossibleTarget(f"{self.params.nic} of {self.ref} does not work as it should already")
-
     def inject(self, target: FaultTarget) -> None:
         """It goes."""
-        nic, params = self._nic(target), self.params
+        nic, params = self.nic(target), self.params
         if params.down_s:
             nic.flap(int(params.up_s * _NS_PER_S), int(params.down_s * _NS_PER_S))
         else:
             nic.cut()
-
-    def still_present(self, target: FaultTarget) -> str:
-        """It is bad, and pods of the application are, or may come, behind it."""
-        machine = self.current(target)
-        nic = None if machine is None else machine.nics.get(self.params.nic)
-        if nic is None or nic.is_healthy or self.left_behind(target):
-            return ""
-        return f"the link of {self.params.nic} of {self.ref} is still bad, and the application may still use it"
-
-    def _nic(self, target: FaultTarget) -> Nic:
-        machine = self.host(target)
-        nic = machine.nics.get(self.params.nic)
-        if nic is None:
-            raise ImpossibleTarget(f"{self.ref} has no interface {self.params.nic}; it has {', '.join(machine.nics)}")
-        return nic

@@ -2,8 +2,9 @@
 
 Three kinds of repositories: those that somebody described (an application, a fault), with
 exactly their tags; every other repository on a public registry's host, which has any tag
-that looks like one; and hosts that nobody knows, whose name does not resolve. Beside a
-described repository a near miss of its name does not exist: it is a typing mistake.
+that looks like one; and hosts that nobody knows, whose name does not resolve. A host known
+only by what is described there, a company's own, has nothing else. Beside a described
+repository a near miss of its name does not exist: it is a typing mistake.
 Leaves out: layers shared between images, credentials.
 """
 
@@ -233,7 +234,7 @@ class ImageRegistry:
             return Manifest(size, self._digest(image))
         if self._is_near_miss(image):
             raise _denied(image) if image.domain == "docker.io" else _not_found(image)
-        if not image.digest and not looks_like_tag(image.tag):
+        if not _is_public(image.domain) or not (image.digest or looks_like_tag(image.tag)):
             raise _not_found(image)
         return Manifest(self._size(image), self._digest(image))
 
@@ -243,7 +244,7 @@ class ImageRegistry:
 
     def _lookup_error(self, domain: str) -> str:
         host = domain.partition(":")[0]
-        if host in PUBLIC_HOSTS or host.endswith(PUBLIC_SUFFIXES) or self._is_described_host(domain):
+        if _is_public(domain) or self._is_described_host(domain):
             return ""
         if host.endswith(".local"):  # mDNS names never reach the upstream resolver
             return f"dial tcp: lookup {host}: Temporary failure in name resolution"
@@ -286,6 +287,11 @@ def looks_like_tag(tag: str) -> bool:
         for part in re.split(r"[-._+]", tag)
         if part
     )
+
+
+def _is_public(domain: str) -> bool:
+    host = domain.partition(":")[0]
+    return host in PUBLIC_HOSTS or host.endswith(PUBLIC_SUFFIXES)
 
 
 def _one_edit(a: str, b: str) -> bool:

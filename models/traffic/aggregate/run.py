@@ -94,7 +94,7 @@ class AggregateRun(RunState):
         self._watched = self.sources if self.prompt else [s for s in self.sources if s.load.closed is not None]
         self.wide = Wide(self)
         self.sampler.ordinary = self.wide
-        self.steady = Steady(self)
+        self.steady = Steady(self, self.wide if "wide" in self.strategies else None)
         self.together = Together(self)
 
     def changed(self) -> None:

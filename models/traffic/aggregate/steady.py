@@ -8,7 +8,8 @@ them, long queues grow by what they get too much, and attempts in flight stay as
 A queue is beyond hope if it is longer than what is served in twice the longest timeout of its
 callers. If less comes than it can serve, the leap ends before it is shorter than that. One that
 stands at its bound and refuses the rest stays as it is, too.
-Some ticks between the leaps check that nothing has moved.
+Some ticks between the leaps check that nothing has moved. Where every queue is an ordinary one and its load allows
+wide ticks (`wide`) there is no storm, and nothing is leapt over: those know who is late, and which queue grows.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from simcluster.models.traffic.aggregate.record import Sums
 if TYPE_CHECKING:
     from simcluster.models.traffic.aggregate.layout import Layout
     from simcluster.models.traffic.aggregate.state import RunState
+    from simcluster.models.traffic.aggregate.wide import Wide
 
 Array = NDArray[np.float64]
 
@@ -68,8 +70,9 @@ _PI = 3.141592653589793
 class Steady:
     """Watches for stillness and leaps."""
 
-    def __init__(self, run: RunState) -> None:
+    def __init__(self, run: RunState, wide: Wide | None) -> None:
         layout = run.layout
+        self._wide = wide
         # two stretches are compared: requests that began in the first have made all their attempts in the second
         memory = int(np.max(layout.attempts * run.callers.period)) // 2 + 1
         self._stretch = max(2 * layout.slots, STRETCH_NS // run.tick_ns, memory, _FEWEST)
@@ -186,6 +189,8 @@ class Steady:
                 self.forget(run)
             return 1
         self._restless = 0
+        if self._wide is not None and not bool((self._long | full).any()) and self._wide.is_safe(run):
+            return 1
         shrinking = self._long & (rho < _HOPELESS) & ~np.isfinite(layout.bound)
         drained = np.where(shrinking, np.maximum(queues.rate - self._arrived, 0.05 * queues.rate), 0.0)
         left = np.maximum(beyond, 0.0) / np.where(drained > 0.0, drained, 1.0)

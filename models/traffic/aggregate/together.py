@@ -178,13 +178,13 @@ class Together:
              self._found, own["waited"],
              (own["refused_rows"], run.sampler._vain, run.sampler._arrivals, recorder.roots),
              (outcomes.past, outcomes._ended, run._usual_share), run.below_then, run.below_now, gates.usual.first,
-             wide._late, HARDLY, run.flow),
+             HARDLY, run.flow),
         )  # fmt: skip
 
     def _judging(self, run: AggregateRun) -> tuple[Any, ...]:
         layout, outcomes = run.layout, run.outcomes
         return (
-            outcomes._flat, outcomes._columns, outcomes.lane_own, outcomes._others, layout.timeout, outcomes._period,
+            outcomes._flat, outcomes._columns, outcomes.lane_own, outcomes._others, layout.timeout, outcomes.period,
             layout.attempts, layout.times, layout.inner, outcomes.branch_share, outcomes.ages, outcomes._age_index,
             outcomes._age_gap, outcomes.quality, outcomes.profile, outcomes.past, outcomes._ended, layout.required,
             layout.timeout_ticks,
@@ -205,7 +205,7 @@ class Together:
         own, layout, queues, outcomes = self._here(run), run.layout, run.queues, run.outcomes
         return (
             (outcomes.lane_own, queues.share, layout.lane_edge, layout.lane_pod, layout.lane_node),
-            (layout.network, layout.timeout, outcomes._period, layout.attempts, layout.calls_per_visit * outcomes.made,
+            (layout.network, layout.timeout, outcomes.period, layout.attempts, layout.calls_per_visit * outcomes.made,
              layout.child),
             (outcomes._sum_edges, outcomes._arm_starts, outcomes._unit_starts, outcomes._node_starts,
              outcomes._sum_nodes, outcomes._unit_of),

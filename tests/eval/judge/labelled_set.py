@@ -23,6 +23,8 @@ WORKLOADS = {
     "online-boutique": _BOUTIQUE.split(),
     "hotel-reservation": _HOTEL.split(),
     "storefront": ["catalog", "gateway", "inventory", "reviews"],
+    "payments": ["web", "auth-service", "payment-service", "payment-app", "payment-api", "catalog", "orders", "search"],
+    "tidb": ["basic-discovery", "basic-pd", "basic-tidb", "basic-tikv"],
 }
 LABELS = ("right", "wrong", "unclear")
 
@@ -66,26 +68,35 @@ def cases() -> tuple[Case, ...]:
     for path in sorted(Path(__file__).with_name("labelled").glob("*.yaml")):
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
         if "task" in data:
-            task = resolved(data["task"])
-            truth, app = task.truth, task.app
+            blank = _of_task(data["task"])
         else:
-            truth, app = Truth.model_validate(data["truth"]), data["app"]
-        there = tuple(dict.fromkeys([*inventory(app), truth.component]))
+            truth = Truth.model_validate(data["truth"])
+            blank = Case(path.stem, "", "", "", "", truth, _there(data["app"], truth))
         found += [
-            Case(path.stem, data["half"], label, why, text, truth, there)
+            blank._replace(incident=path.stem, half=data["half"], label=label, why=why, text=text)
             for label in LABELS
             for why, text in data[label].items()
         ]
     return tuple(found)
 
 
+def _there(app: str, truth: Truth) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*inventory(app), truth.component]))
+
+
+def _of_task(task_id: str) -> Case:
+    """A case of a task without a text."""
+    task = resolved(task_id)
+    return Case(task_id, "", "", "", "", task.truth, _there(task.app, task.truth))
+
+
 @functools.cache
-def first_contact() -> tuple[Case, ...]:
-    """Those of `first_contact.yaml`, of incidents of `cases()`."""
-    path = Path(__file__).with_name("first_contact.yaml")
+def first_contact(name: str = "first_contact") -> tuple[Case, ...]:
+    """Those of `first_contact.yaml`, or another file like it, of incidents of `cases()` or tasks."""
+    path = Path(__file__).with_name(f"{name}.yaml")
     of = {case.incident: case for case in cases()}
     return tuple(
-        of[incident]._replace(label=label, why=str(number), text=text)
+        (of.get(incident) or _of_task(incident))._replace(label=label, why=str(number), text=text)
         for incident, labels in yaml.safe_load(path.read_text(encoding="utf-8")).items()
         for label, texts in labels.items()
         for number, text in enumerate(texts)

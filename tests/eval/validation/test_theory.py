@@ -17,8 +17,14 @@ def test_erlang_c(servers: int, rho: float, sojourn: float, wait: float) -> None
 
 
 def test_single_servers() -> None:
-    assert theory.mm1_quantile(0.8, 1.0, 0.99) == pytest.approx(23.03, abs=0.005)
+    assert theory.mmc_quantile(0.8, 1.0, 1, 0.99) == pytest.approx(23.03, abs=0.005)
     assert [theory.mg1_wait(0.8, 1.0, c) for c in (0.0, 1.0, 4.0)] == pytest.approx([2.0, 4.0, 10.0])
+
+
+@pytest.mark.parametrize(("servers", "rho"), [(1, 0.5), (2, 0.5), (4, 0.8), (8, 0.95)])
+def test_quantiles_of_several_servers_have_the_mean(servers: int, rho: float) -> None:
+    found = [theory.mmc_quantile(servers * rho, 1.0, servers, (k + 0.5) / 2000) for k in range(2000)]
+    assert sum(found) / 2000 == pytest.approx(theory.mmc_sojourn(servers * rho, 1.0, servers), rel=0.003)
 
 
 @pytest.mark.parametrize(

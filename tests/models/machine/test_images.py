@@ -59,6 +59,14 @@ def test_wrong_tag_or_repository_is_not_found(registry, image):
     )
 
 
+def test_a_company_s_own_registry_has_what_it_has(registry):
+    registry.describe("registry.example.com/payments/web", ["v1.27.0"], 18_000_000)
+    assert registry.resolve(parse_image("registry.example.com/payments/web:v1.27.0")).size_bytes == 18_000_000
+    for image in ("registry.example.com/payments/wallet:v1.27.0", "registry.example.com/other@sha256:" + "a" * 64):
+        with pytest.raises(PullError, match="not found"):
+            registry.resolve(parse_image(image))
+
+
 def test_misspelt_hub_image_is_denied(registry):
     with pytest.raises(PullError, match="pull access denied, repository does not exist or may require authorization"):
         registry.resolve(parse_image("rediss:alpine"))

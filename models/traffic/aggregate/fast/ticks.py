@@ -226,17 +226,12 @@ def _watched(tick, number, waiting, offered, rate, usual, place, wide):  # type:
 
 
 @together
-def _lateness(quality, expected, some_refused, hardly, quiet, late):  # type: ignore[no-untyped-def]
+def _lateness(quality, expected, some_refused, hardly, quiet):  # type: ignore[no-untyped-def]
     """`Wide._lateness`; for how many ticks in a row hardly anybody was late."""
     for edge in range(len(quality)):
         if max(1.0 - quality[edge] / max(expected[edge], 1e-300), 0.0) > hardly:
             some_refused = True
-    if some_refused:
-        late[:] = 0.0
-        return 0
-    for edge in range(len(quality)):
-        late[edge] += max(1.0 - quality[edge] / max(expected[edge], 1e-300), 0.0)
-    return quiet + 1
+    return 0 if some_refused else quiet + 1
 
 
 @together
@@ -330,7 +325,7 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
      counted, watched, renewed, scratch) = state  # fmt: skip
     hot, quiet, enough, odd, may_be_wide, period = flags
     mixed, is_calm = False, False
-    (own, left_time, there, way, longest, below, waits, found, waited, memory, kept, below_then, below_now, first, late,
+    (own, left_time, there, way, longest, below, waits, found, waited, memory, kept, below_then, below_now, first,
      hardly, flow) = scratch  # fmt: skip
     quality, issue, timeout_ticks = judging[13], attempted[18], attempted[24]
     succeeded, failed, final, repeated = attempted[15], attempted[16], attempted[17], attempted[20]
@@ -368,7 +363,7 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
         if _watched(tick, queue_number, waiting, offered, rate, usual, place, wide):
             odd = tick + 1
         if enough > 0:
-            quiet = _lateness(quality, first, some, hardly, quiet, late)
+            quiet = _lateness(quality, first, some, hardly, quiet)
         tick, done = tick + 1, done + 1
         if may_be_wide and ((hot == 0 and is_calm) or (0 < enough <= quiet)):
             break
