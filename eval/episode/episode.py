@@ -213,6 +213,7 @@ class Episode(Live):
         """
         if self.noise is not None:
             self.noise.silence()
+        self.world.stop_collecting()  # nobody works in it any more; nor does the twin collect
         fields = Mitigation(self._library).judge(self.world, self.task, self.baseline, self.incident.record)
         self.recorder.close()
         marks = self.recorder.marks
