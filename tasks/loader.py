@@ -114,10 +114,11 @@ def _check_aim(task: Task, document: Document, index: int, aim: Aim, library: Li
 
 
 def check_kind(task: Task, document: Document, where: Where, kind: str, library: Library | None = None) -> None:
-    """A kind must be one of the API's, or of a custom resource of the task's application. Raises ContentError."""
+    """A kind must be one of the API's, or of a custom resource of the task's applications. Raises ContentError."""
     if resource_of(kind, BUILT_IN.all) is not None:
         return
-    known = [*BUILT_IN.all, *custom_resources(task.app, library)]
+    apps = (task.app, *task.also)
+    known = [*BUILT_IN.all, *(resource for app in apps for resource in custom_resources(app, library))]
     if resource_of(kind, known) is None:
         problem = str(UnknownName("kind", kind, sorted({resource.kind for resource in known})))
         raise ContentError(document.path, document.line(where), problem)

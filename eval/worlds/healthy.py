@@ -134,7 +134,7 @@ def _healthy_world(
         world.run_for(crowd.after)
     users = None
     if crowd is not None:
-        users = world.add_users(namespace, crowd.entry, crowd.rps, mix=dict(crowd.mix) or None)
+        users = world.add_users(namespace, crowd.entry, crowd.rps, mix=dict(crowd.mix) or None, tls=crowd.tls)
     healthy_since: int | None = None
     while healthy_since is None or world.sim.now - healthy_since < WARM_UP_NS:
         world.run_for(STEP_NS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field, model_validator
 
 from simcluster.engine.content import Content, Nanoseconds, nearest
@@ -9,8 +11,8 @@ from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.survey import standing
 from simcluster.faults.target import FaultTarget, ImpossibleTarget, ready_pods_of
+from simcluster.models.machine.kernel.calltable import CALLS, PROBES, Probe
 from simcluster.models.machine.kernel.errors import NUMBER
-from simcluster.models.machine.kernel.syscalls import CALLS
 from simcluster.models.machine.machine import Machine
 
 _NODE = "Node"
@@ -20,8 +22,8 @@ class CallParams(Content):
     """Which system call fails how.
 
     Attributes:
-        call: one of open, read, write, fsync, connect, accept, fork, clock.
-        errno: name of its error; empty if it only takes `delay` longer.
+        call: one of `CALLS`, or a name of `PROBES`, which brings the usual error with it.
+        errno: name of its error; if nothing is said, the usual one; none if it takes `delay` longer.
         probability: share of the calls.
         path: only on files below it; comm: only of processes of that name.
     """
@@ -33,9 +35,21 @@ class CallParams(Content):
     path: str = ""
     comm: str = ""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _by_another_name(cls, data: Any) -> Any:
+        name = data.get("call") if isinstance(data, dict) else None
+        probe = PROBES.get(name) or Probe(name, CALLS.get(name, "")) if isinstance(name, str) else None
+        if probe is None:
+            return data
+        if probe.why:
+            raise ValueError(f"{name}: {probe.why}; the nearest that fits is {probe.nearest}")
+        usual = {} if data.get("errno") or data.get("delay") else {"errno": probe.errno}
+        return {"probability": probe.probability, **data, "call": probe.call, **usual}
+
     @model_validator(mode="after")
     def _known(self) -> CallParams:
-        for value, known in ((self.call, CALLS), (self.errno, ("", *NUMBER))):
+        for value, known in ((self.call, (*CALLS, *PROBES)), (self.errno, ("", *NUMBER))):
             if value not in known:
                 close = ", ".join(nearest(value, known)) or ", ".join(known)
                 raise ValueError(f"there is no {value!r}; did you mean {close}?")

@@ -21,6 +21,7 @@ from simcluster.models.apps.settings import WrongSetting, configured
 from simcluster.models.apps.shortage import accept_failed, last_words
 from simcluster.models.apps.startup import StartupWords
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.kernel.errors import go_text
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program
 from simcluster.models.tracing.tracer import ProcessTracer, tracer_of
@@ -252,6 +253,12 @@ class ServerProgram(Program):
 
     def _ready(self) -> None:
         self._timer = None
+        kernel = self.container.kernel
+        error = kernel.made("bind", self.container) if kernel is not None and self._ports else ""
+        if error:
+            self.container.write(f"listen tcp :{next(iter(self._ports))}: bind: {go_text(error)}", "stderr")
+            self.container.exit(1)
+            return
         self._print(self.behaviour.startup.ready_log)
         self.server = self.build_server()
         self.server.shortage = self

@@ -20,6 +20,8 @@ _BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----\s*(.*?)\s*-----END CERTIFICATE
 #: Names under which programs keep what they present, and the authority that signed it.
 _CERTIFICATES = ("tls.crt", "cert.pem", "server.crt", "server.pem", "tls.pem")
 _AUTHORITIES = ("ca.crt", "ca.pem")
+#: `not_before_ns` of a certificate that always was valid.
+ALWAYS_NS = -(1 << 62)
 _PREFIX = "tls: failed to verify certificate: x509: "
 
 
@@ -31,7 +33,7 @@ class Certificate(Shared):
         subject, issuer: common names.
         key, issuer_key: name the keys, so that a renewed authority is another one.
         names: DNS names it is valid for.
-        not_after_ns: simulated instant of expiry.
+        not_after_ns: simulated instant of expiry; not_before_ns: from when on it is valid.
     """
 
     subject: str
@@ -40,10 +42,12 @@ class Certificate(Shared):
     issuer_key: str
     names: tuple[str, ...] = ()
     not_after_ns: int = 365 * DAY
+    not_before_ns: int = ALWAYS_NS
 
     def pem(self) -> str:
         """The PEM block, as it stands in a Secret (before base64)."""
-        text = base64.b64encode(json.dumps(asdict(self), sort_keys=True).encode()).decode()
+        facts = {key: value for key, value in asdict(self).items() if value != ALWAYS_NS}
+        text = base64.b64encode(json.dumps(facts, sort_keys=True).encode()).decode()
         lines = [text[at : at + 64] for at in range(0, len(text), 64)]
         return "\n".join(("-----BEGIN CERTIFICATE-----", *lines, "-----END CERTIFICATE-----", ""))
 
@@ -70,6 +74,13 @@ def read(block: str) -> Certificate | None:
         return Certificate(**{**facts, "names": tuple(facts["names"])})
     except (binascii.Error, ValueError, TypeError, KeyError):
         return None
+
+
+def out_of_date(leaf: Certificate, now_ns: int) -> str:
+    """What OpenSSL says of its dates by a clock that shows `now_ns`; "" if it is valid."""
+    if now_ns < leaf.not_before_ns:
+        return "certificate is not yet valid"
+    return "certificate has expired" if now_ns > leaf.not_after_ns else ""
 
 
 def presented_by(container: Container) -> tuple[list[str], list[str]]:

@@ -303,6 +303,8 @@ class Container(Parted):
             return
         self._base_memory = memory_bytes
         memory_bytes += self.leaked()
+        if memory_bytes > self.memory_bytes and self._is_refused_memory():
+            return
         self._hold_memory(memory_bytes)
         limit = self.spec.memory_limit
         if limit is not None and memory_bytes > limit:
@@ -311,6 +313,15 @@ class Container(Parted):
             self.machine.container_memory + self.machine.host_memory > self.machine.memory_bytes >> 1
         ):  # only then it is worth a closer look
             self.machine.check_memory(self)
+
+    def _is_refused_memory(self) -> bool:
+        """The kernel refuses more memory, and the process ends as Go's and malloc's callers do."""
+        kernel = self.kernel
+        if kernel is None or not kernel.syscalls.rules or not (kernel.made("mmap", self) or kernel.made("brk", self)):
+            return False
+        self.write("fatal error: runtime: cannot allocate memory", "stderr")
+        self.exit(2)
+        return True
 
     def _hold_memory(self, memory_bytes: int) -> None:
         grown = memory_bytes - self.memory_bytes

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, cast
 
 from simcluster.engine import FlatDict
 from simcluster.engine.streams import mix
+from simcluster.models.machine.addressblocks import AddressBlocks
 from simcluster.models.machine.isolation import Isolation, permits
 from simcluster.models.machine.links.frontdoor import FrontDoor
 from simcluster.models.machine.links.links import Links
@@ -108,6 +109,7 @@ class Network:
             0.0.0.0/8 that stands for them.
         version: bumped at every change, so that readers may cache routes.
         sticky_keys: how many rules with session affinity there are.
+        blocks: addresses of pods, where a plugin hands them out by pools.
         links: interfaces, shaping and partitions: how good the ways are.
         door: the load balancer before the nodes.
     """
@@ -129,6 +131,7 @@ class Network:
         self.volumes: dict[str, Layer] = {}
         self.sticky_keys = 0
         self.version = 0
+        self.blocks = AddressBlocks()
         self.links = Links(self._links_changed)
         self.door = FrontDoor(self.links.nics, self._links_changed)
         self.links.listeners.append(self.door.look)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from simcluster.engine import MILLISECOND, SECOND, Simulation
+from simcluster.models.machine.addressblocks import NoAddress
 from simcluster.models.machine.cni import NOT_INITIALIZED, AddressRange, CniConfig
 from simcluster.models.machine.container import Container, Sandbox, cpu_times
 from simcluster.models.machine.containerspec import ContainerSpec
@@ -41,9 +42,11 @@ SOCKET_ERROR = (
     'dial unix /run/containerd/containerd.sock: connect: no such file or directory"'
 )
 _SHIM = "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: "
-INIT_KILLED = (
-    f"rpc error: code = Unknown desc = {_SHIM}unable to start container process: "
-    "container init was OOM-killed (memory limit too low?): unknown"
+SHIM_FAILED = f"rpc error: code = Unknown desc = {_SHIM}unable to start container process: "
+INIT_KILLED = f"{SHIM_FAILED}container init was OOM-killed (memory limit too low?): unknown"
+EXEC_FAILED = (
+    "rpc error: code = Unknown desc = failed to exec in container: failed to create exec: OCI runtime exec failed: "
+    "exec failed: unable to start container process: "
 )
 EXIT_START_ERROR = 128
 
@@ -151,10 +154,12 @@ class Runtime:
         if not sandbox.host_network:
             self.network.detach(sandbox.address)
             self._addresses.pop(sandbox.address, None)
+            self.network.blocks.release(sandbox.address)
         kernel: Kernel | None = getattr(self.machine, "os", None)
         if kernel is not None:
             kernel.shm.removed(pod_uid)
             kernel.pids.set_limit(pod_uid, None)
+            kernel.namespaces.forget(pod_uid)
         self._changed(pod_uid)
 
     def remove_pod(self, pod_uid: str) -> None:
@@ -255,6 +260,9 @@ class Runtime:
             raise RuntimeFailure(
                 f"rpc error: code = Unknown desc = failed to exec in container: container is in {state} state"
             )
+        kernel = container.kernel
+        if kernel is not None and kernel.made("setns", container):
+            raise RuntimeFailure(f"{EXEC_FAILED}error executing setns process: exit status 1: unknown")
         result = container.program.run_with_input(argv, stdin)
         if result is not None:
             return Executed(result)
@@ -309,6 +317,12 @@ class Runtime:
         return "".join(f"{self._ids.bits():016x}" for _ in range(4))
 
     def _allocate(self, pod_uid: str, sandbox_id: str) -> str:
+        if self.network.blocks.used:
+            try:
+                return self.network.blocks.assign(self.machine.name, pod_uid)
+            except NoAddress as error:
+                said = f'failed to setup network for sandbox "{sandbox_id}": plugin type="calico" failed (add): {error}'
+                raise RuntimeFailure(f"rpc error: code = Unknown desc = {said}") from None
         # host-local IPAM: the next address after the last one handed out, round robin.
         pool = self.cni.range if self.cni is not None else self._range
         for _ in range(pool.size):

@@ -19,13 +19,15 @@ class Users(Content):
     """Who uses an application: `rps` requests a second to the Service `entry`.
 
     They come `after` the application has become available: one that is cold is not given its whole load at once. They
-    ask for operations as the application says, or in a `mix` of their own: `host/path` of an Ingress.
+    ask for operations as the application says, or in a `mix` of their own: `host/path` of an Ingress. With `tls` they
+    come to its port 443 and refuse a certificate that is out of date or another's.
     """
 
     entry: str
     rps: float = Field(gt=0)
     after: Nanoseconds = 0
     mix: tuple[tuple[str, float], ...] = ()
+    tls: bool = False
 
     @field_validator("mix", mode="before")
     @classmethod

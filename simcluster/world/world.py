@@ -292,9 +292,12 @@ class World:
         ]
         return all((o.get("status") or {}).get("availableReplicas", 0) == o["spec"]["replicas"] for o in found)
 
-    def add_users(self, namespace: str, service: str, rps: float, *, mix: dict[str, float] | None = None) -> UserLoad:
-        """Send users to a Service: `rps` requests a second of the operations in `mix`."""
-        return self.traffic.add_users(service, namespace, service, rps=rps, mix=mix)
+    def add_users(
+        self, namespace: str, service: str, rps: float, *, mix: dict[str, float] | None = None, tls: bool = False
+    ) -> UserLoad:
+        """Send users to a Service: `rps` requests a second of the operations in `mix`; with `tls` to its port 443."""
+        port = 443 if tls else None
+        return self.traffic.add_users(service, namespace, service, port=port, rps=rps, mix=mix, tls=tls)
 
     def fork(self) -> World:
         """A second world with the same past. Call it between two timers only."""

@@ -6,8 +6,10 @@ reference clocks.
 
 from __future__ import annotations
 
-from simcluster.engine import SECOND, format_rfc3339
-from simcluster.engine.clock import month_name, parse_rfc3339, weekday
+import re
+
+from simcluster.engine import MINUTE, SECOND, format_rfc3339
+from simcluster.engine.clock import DAY, HOUR, month_name, parse_rfc3339, weekday
 from simcluster.models.machine.imagetools.system import format_date
 from simcluster.models.machine.kernel import chrony
 from simcluster.models.machine.kernel.chrony import POLL_NS
@@ -235,11 +237,15 @@ def _date(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     return ExecResult(format_date(form or "%a %b %e %H:%M:%S UTC %Y", shown_ns) + "\n")
 
 
+_SPANS = {"second": SECOND, "sec": SECOND, "minute": MINUTE, "min": MINUTE, "hour": HOUR, "day": DAY, "week": 7 * DAY}
 _MORE = "Try 'date --help' for more information.\n"
 
 
 def _instant(text: str, now_ns: int) -> int | None:
-    """An instant as `date -d` takes it: `@SECONDS`, `now`, a date and a time of day."""
+    """An instant as `date -d` takes it: `@SECONDS`, `now`, `+30 days`, `2 hours ago`, a date and a time of day."""
+    moved = re.fullmatch(r"([+-]?\d+) *(second|sec|minute|min|hour|day|week)s?( ago)?", text.strip())
+    if moved:
+        return now_ns + int(moved[1]) * (-1 if moved[3] else 1) * _SPANS[moved[2]]
     if text in ("now", "today", ""):
         return now_ns
     try:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from simcluster.models.machine.hosttools import (
     blockdevices,
+    certificates,
     clocktools,
     cputools,
     crictl,
@@ -42,6 +43,7 @@ Tool = Callable[["Machine", list[str], str], ExecResult]
 #: Program -> function(machine, arguments, standard input).
 TOOLS: dict[str, Tool] = {
     **blockdevices.TOOLS,
+    **certificates.TOOLS,
     **clocktools.TOOLS,
     **cputools.TOOLS,
     **crictl.TOOLS,

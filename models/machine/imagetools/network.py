@@ -271,7 +271,8 @@ def _curl_failure(reached: Contact, target: _Target, limit_ns: int) -> tuple[int
     if reached.outcome == "timeout":
         return 28, f"Connection timed out after {spent_ms} milliseconds"
     if reached.outcome == "untrusted":
-        return 60, f"SSL certificate problem: unable to get local issuer certificate\n{_UNTRUSTED}"
+        why = (reached.answer.body if reached.answer is not None else "") or "unable to get local issuer certificate"
+        return 60, f"SSL certificate problem: {why}\n{_UNTRUSTED}"
     if reached.outcome != "ok":
         return 56, "Recv failure: Connection reset by peer"
     if reached.answer is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simcluster.models.machine.imagetools import bulk, disk, dns, files, netcat, network, system, tar
+from simcluster.models.machine.imagetools import bulk, disk, dns, files, netcat, network, openssl, system, tar
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall
 from simcluster.models.machine.imagetools.sed import sed
 
@@ -16,6 +16,7 @@ TOOLS: dict[str, Tool] = {
     **dns.TOOLS,
     **bulk.TOOLS,
     **tar.TOOLS,
+    **openssl.TOOLS,
 }
 #: Variables of every shell.
 _SHELL = ("PATH", "HOSTNAME", "HOME", "PWD", "OLDPWD", "SHLVL", "_", "TERM")

@@ -80,6 +80,12 @@ def sleep(call: ToolCall) -> Outcome:
         unit_ns = _UNITS_S[match[3]] * SECOND
         total_ns += int(match[1] or "0") * unit_ns
         total_ns += int((match[2] or "")[:9].ljust(9, "0")) * (unit_ns // SECOND)
+    kernel = call.container.kernel
+    failure = (
+        kernel.syscalls.failure("nanosleep", call.container) if kernel is not None and kernel.syscalls.rules else None
+    )
+    if failure is not None:  # interrupted it ends at once; throttled it takes longer
+        total_ns = 0 if failure.errno else total_ns + failure.delay_ns
     return Outcome(delay_ns=min(total_ns, FOREVER_NS))
 
 

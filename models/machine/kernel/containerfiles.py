@@ -18,6 +18,11 @@ def read(container: Container, path: str) -> str | None:
     folder, _, name = path.rpartition("/")
     if folder == FOLDER and name in CGROUP:
         return cgroupfiles.read(container, name)
+    own = (
+        "" if container.sandbox.host_network else container.machine.os.namespaces.get(container.spec.pod_uid, path[10:])
+    )
+    if own and path.startswith("/proc/sys/"):
+        return f"{own}\n"
     if path in _NODE or path.startswith(("/proc/sys/", "/proc/pressure/")):
         return container.machine.file(path)
     if path == "/proc/1/limits":

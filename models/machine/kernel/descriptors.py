@@ -102,12 +102,14 @@ class Descriptors:
         else:
             self._open.pop(container.container_id, None)
 
-    def sockets(self, container: Group, concurrent: float, system: int) -> tuple[float, str]:
-        """Connections that want to be open: the share of them that gets no descriptor, and why."""
+    def sockets(self, container: Group, concurrent: float, system: int, held: float = 0.0) -> tuple[float, str]:
+        """Connections that want to be open: the share of them that gets no descriptor, and why.
+
+        Of those that are `held` already nobody leaves: the share is one of the others.
+        """
         key = container.container_id
         room = max(0, self.limit(container) - BASE - self._open.get(key, 0) - self._leaked(container))
-        others = system - int(self._sockets.get(key, 0.0))
-        left = max(0, self._sysctls.number("fs.file-max") - others)
+        left = max(0, self._sysctls.number("fs.file-max") - system + int(self._sockets.get(key, 0.0)))
         fits, cause = (room, "EMFILE") if room <= left else (left, "ENFILE")
         kept = min(concurrent, float(fits))
         if kept > 0.0:
@@ -115,7 +117,8 @@ class Descriptors:
         else:
             self._sockets.pop(key, None)
         # A full table serves nobody new, however few want to come.
-        short = 1.0 - kept / concurrent if concurrent > kept else 0.0
+        others, fitting = concurrent - held, max(0.0, kept - held)
+        short = 1.0 - fitting / others if others > fitting else 0.0
         return (short, cause) if short > 0.0 else (0.0, "")
 
     def connected(self, container: Group) -> int:

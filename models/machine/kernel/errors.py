@@ -20,6 +20,7 @@ _TABLE = (
     ("EROFS", 30, "Read-only file system"),
     ("EADDRINUSE", 98, "Address already in use"),
     ("EADDRNOTAVAIL", 99, "Cannot assign requested address"),
+    ("ENETDOWN", 100, "Network is down"),
     ("ENETUNREACH", 101, "Network is unreachable"),
     ("ECONNABORTED", 103, "Software caused connection abort"),
     ("ECONNRESET", 104, "Connection reset by peer"),

@@ -18,6 +18,7 @@ from simcluster.models.machine.kernel.cputime import CpuTimes
 from simcluster.models.machine.kernel.descriptors import SYSTEM_FILES, Descriptors
 from simcluster.models.machine.kernel.group import Group
 from simcluster.models.machine.kernel.load import LoadHistory
+from simcluster.models.machine.kernel.namespaces import COOKIES, Namespaces
 from simcluster.models.machine.kernel.pids import PER_CONTAINER, PidTable
 from simcluster.models.machine.kernel.ports import EphemeralPorts
 from simcluster.models.machine.kernel.ratelimit import RateLimit
@@ -64,6 +65,7 @@ class Kernel:
 
     Attributes:
         sysctls, conntrack, descriptors, ports, pids, shm, clock, syscalls, counters, times, load: its parts.
+        namespaces: parameters that pods were given.
         stuck_cpus: CPUs in a soft lockup.
         cleared_ns: what the ring buffer held until then was thrown away (`dmesg -C`).
     """
@@ -74,7 +76,8 @@ class Kernel:
         self.sysctls = Sysctls(machine.cpu_cores, machine.memory_bytes, self._written)
         self.conntrack = Conntrack(sim, self.sysctls, self._look_on)
         self.descriptors = Descriptors(self.sysctls)
-        self.ports = EphemeralPorts(sim, self.sysctls)
+        self.namespaces = Namespaces()
+        self.ports = EphemeralPorts(sim, self.sysctls, self.namespaces)
         self.pids = PidTable(self.sysctls)
         self.shm = SharedMemory(machine.memory_bytes)
         unit = machine.units.units[UNIT]
@@ -131,13 +134,18 @@ class Kernel:
 
     def connect(self, container: Group, address: str = "", count: int = 1) -> str:
         """Open `count` connections: "" or the error's name."""
-        error = self._take("connect", container, address, count)
+        error = self.made("socket", container) or self._take("connect", container, address, count)
         if error:
             return error
         error = self.ports.take(self._namespace(container), count)
         if error:
             self.descriptors.give(container, count)
         return error
+
+    def made(self, call: str, container: Group) -> str:
+        """A call that only an injected failure can spoil (`socket`, `bind`, `mmap`, `prlimit`, `setns`): its error."""
+        failure = self.syscalls.failure(call, container) if self.syscalls.rules else None
+        return "" if failure is None else failure.errno
 
     def close(self, container: Group, count: int = 1) -> None:
         """Close `count` files or sockets."""
@@ -179,18 +187,25 @@ class Kernel:
         return self.shm.set(container, size_bytes, owner)
 
     def connections(
-        self, container: Group, new_per_s: float, concurrent: float, *, outgoing_per_s: float = 0.0
+        self,
+        container: Group,
+        new_per_s: float,
+        concurrent: float,
+        *,
+        outgoing_per_s: float = 0.0,
+        held: float = 0.0,
     ) -> Admission:
         """A process's connections from now on, and what the tables make of them.
 
         Args:
             new_per_s: connections it accepts a second; concurrent: those open at a time (both directions).
             outgoing_per_s: short connections a second that it opens to one destination.
+            held: how many of those open at a time were there first, and stay.
         """
         key = container.container_id
-        short, cause = self.descriptors.sockets(container, concurrent, self.open_files())
+        short, cause = self.descriptors.sockets(container, concurrent, self.open_files(), held)
         no_port = self.ports.connecting(self._namespace(container), outgoing_per_s)
-        kept = concurrent * (1.0 - short)
+        kept = min(held, concurrent) + max(0.0, concurrent - held) * (1.0 - short)
         self.conntrack.flow(key, new_per_s + outgoing_per_s * (1.0 - no_port), kept)
         lost = self._look()
         if self.ports.may_run_out(self._namespace(container), outgoing_per_s):
@@ -202,7 +217,8 @@ class Kernel:
         now = self.machine.sim.now
         self.counters.set_rate(now, f"TcpPassiveOpens/{key}", new_per_s * (1.0 - short) * (1.0 - lost))
         self.counters.set_rate(now, f"TcpActiveOpens/{key}", outgoing_per_s * (1.0 - no_port))
-        refused = max(no_port, self.syscalls.share("connect", container), short if cause else 0.0)
+        failing = max(self.syscalls.share(call, container) for call in ("connect", "socket"))
+        refused = max(no_port, failing, short if cause else 0.0)
         if not (short or lost or refused):
             return ADMITTED
         cause = cause or ("EADDRNOTAVAIL" if no_port else "")
@@ -233,12 +249,12 @@ class Kernel:
         Source: net/ipv4/tcp_ipv4.c, inet_csk_reqsk_queue_is_full; the line is printed once a listener.
         """
         most = min(backlog, self.sysctls.number("net.core.somaxconn"))
-        if self.sysctls.get("net.ipv4.tcp_syncookies") == "0":  # tcp_conn_request keeps a quarter for known peers
+        cookies = (self.namespaces.get(self._namespace(container), COOKIES) or self.sysctls.get(COOKIES)) != "0"
+        if not cookies:  # tcp_conn_request keeps a quarter for known peers
             syns = self.sysctls.number("net.ipv4.tcp_max_syn_backlog")
             most = min(most, syns - syns // 4)
         now = self.machine.sim.now
         share = 1.0 - most / waiting if waiting > most else 0.0
-        cookies = self.sysctls.get("net.ipv4.tcp_syncookies") != "0"
         for counter in _CROWDED:
             counts = cookies or counter != "TcpExtTCPReqQFullDoCookies"
             self.counters.set_rate(now, f"{counter}/{container.container_id}", per_s * share if counts else 0.0)
@@ -360,6 +376,10 @@ class Kernel:
         if failure is not None and failure.errno:
             return failure.errno
         return self.descriptors.take(container, count, self.open_files())
+
+    def port_count(self, container: Group) -> int:
+        """Ephemeral ports of its network namespace."""
+        return self.ports.size(self._namespace(container))
 
     def _namespace(self, container: Group) -> str:
         return "" if container.sandbox.host_network else container.spec.pod_uid

@@ -8,6 +8,7 @@ has a range of its own (its network namespace). Left out: SO_REUSEADDR tricks, s
 from __future__ import annotations
 
 from simcluster.engine import SECOND, Simulation
+from simcluster.models.machine.kernel.namespaces import Namespaces
 from simcluster.models.machine.kernel.rates import Counters, RateHistory
 from simcluster.models.machine.kernel.sysctls import Sysctls
 
@@ -16,13 +17,14 @@ TIME_WAIT_NS = 60 * SECOND
 
 
 class EphemeralPorts:
-    """Ports of all network namespaces of a machine, by an owner's name (a pod's uid)."""
+    """Ports of all network namespaces of a machine, by an owner's name: a pod's uid, or "" for the machine's own."""
 
-    __slots__ = ("_closed", "_lingering", "_open", "_sysctls", "sim")
+    __slots__ = ("_closed", "_lingering", "_namespaces", "_open", "_sysctls", "sim")
 
-    def __init__(self, sim: Simulation, sysctls: Sysctls) -> None:
+    def __init__(self, sim: Simulation, sysctls: Sysctls, namespaces: Namespaces) -> None:
         self.sim = sim
         self._sysctls = sysctls
+        self._namespaces = namespaces
         self._lingering: dict[str, RateHistory] = {}
         self._open: dict[str, float] = {}
         self._closed = Counters()
@@ -39,11 +41,16 @@ class EphemeralPorts:
         now = self.sim.now
         return max(0, int(self._closed.exact(now, "closed") - self.all_time_wait() + 1e-6))
 
-    @property
-    def size(self) -> int:
-        """Ports of the range."""
-        low, high = self._sysctls.port_range()
+    def size(self, owner: str) -> int:
+        """Ports of an owner's range."""
+        low, high = self._namespaces.port_range(owner) if owner else self._sysctls.port_range()
         return high - low + 1
+
+    @property
+    def smallest(self) -> int:
+        """Ports of the smallest range on the machine."""
+        ranges = [self._sysctls.port_range(), self._namespaces.port_range(""), *self._namespaces.ranges()]
+        return min(high - low + 1 for low, high in ranges)
 
     def time_wait(self, owner: str) -> float:
         """Connections of an owner in TIME_WAIT now."""
@@ -66,7 +73,7 @@ class EphemeralPorts:
         """Connect `count` times and stay connected: the error, or ""."""
         history = self._lingering.get(owner)
         taken = 0.0 if history is None else history.total(self.sim.now, self.blocked_ns)
-        if self._open.get(owner, 0.0) + taken + count > self.size:
+        if self._open.get(owner, 0.0) + taken + count > self.size(owner):
             return "EADDRNOTAVAIL"
         self._open[owner] = self._open.get(owner, 0.0) + count
         return ""
@@ -84,7 +91,7 @@ class EphemeralPorts:
             history = self._lingering[owner] = RateHistory(TIME_WAIT_NS)
         now = self.sim.now
         blocked = self.blocked_ns
-        room = self.size - self._open.get(owner, 0.0) - history.total(now, blocked)
+        room = self.size(owner) - self._open.get(owner, 0.0) - history.total(now, blocked)
         admitted = min(per_s, max(0.0, room + history.rate_at(now - blocked)))
         history.set(now, admitted)
         self._closed.set_rate(now, f"closed/{owner}", admitted)
@@ -94,7 +101,7 @@ class EphemeralPorts:
 
     def may_run_out(self, owner: str, per_s: float) -> bool:
         """Whether the range would be taken in the long run."""
-        return self._open.get(owner, 0.0) + per_s * self.blocked_ns / SECOND >= self.size
+        return self._open.get(owner, 0.0) + per_s * self.blocked_ns / SECOND >= self.size(owner)
 
     def forget(self, owner: str) -> None:
         """The namespace is gone."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from simcluster.engine import Simulation
 from simcluster.engine.streams import mix
+from simcluster.models.machine.kernel.calltable import CALLS
 from simcluster.models.machine.kernel.errors import NUMBER, Failure
 from simcluster.models.machine.kernel.group import Group
 
-CALLS = ("read", "write", "fsync", "connect", "accept", "open", "fork", "clock")
 _ONE = 1 << 64
 
 

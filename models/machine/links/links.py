@@ -65,12 +65,13 @@ class Links:
         self.shapes: dict[str, Shaping] = {}
         self.partitions: dict[str, Partition] = {}
         self.unrouted: dict[str, None] = {}  # nodes that forward nothing
+        self.lacking: dict[str, tuple[str, ...]] = {}  # node -> those to whose pods it has no route
         self.calm = True
         self.listeners: list[Callable[[], None]] = []
 
     def changed(self) -> None:
         """Something is better or worse than before."""
-        healthy = not (self.shapes or self.partitions or self.unrouted) and all(
+        healthy = not (self.shapes or self.partitions or self.unrouted or self.lacking) and all(
             nic.is_healthy for nic in self.nics.values()
         )
         if self.calm and healthy:
@@ -128,6 +129,16 @@ class Links:
                 self.unrouted[node] = None
             self.changed()
 
+    def lack(self, node: str, others: tuple[str, ...]) -> None:
+        """A node has no routes to the pods of these others, or (if there are none) to everybody's again."""
+        if others == self.lacking.get(node, ()):
+            return
+        if others:
+            self.lacking[node] = others
+        else:
+            del self.lacking[node]
+        self.changed()
+
     def path(self, source_node: str, destination_node: str, source: str = "", destination: str = "") -> PathQuality:
         """The way between processes on two nodes (and with these addresses), now."""
         inside = source_node == destination_node and bool(source_node)
@@ -137,7 +148,7 @@ class Links:
         parted = [one.shaping for one in self.partitions.values() if one.divides(*ends)]
         if None in parted:
             return CUT
-        if self.unrouted and not self._routed(source_node, destination_node, source, destination):
+        if (self.unrouted or self.lacking) and not self._routed(source_node, destination_node, source, destination):
             return CUT
         shapes = [self.shapes[place] for place in (source, destination) if place in self.shapes]
         shapes += [shape for shape in parted if shape is not None]
@@ -155,6 +166,10 @@ class Links:
         pod = {end: end not in ("", *hosts) for end in (source, destination)}
         if source_node == destination_node:
             return not (pod[source] and source_node in self.unrouted)
+        if pod[destination] and destination_node in self.lacking.get(source_node, ()):
+            return False
+        if pod[source] and source_node in self.lacking.get(destination_node, ()):
+            return False  # the answers have no way back
         through = [source_node] if pod[source] or pod[destination] else []
         through += [destination_node] if pod[destination] else []
         return not any(node in self.unrouted for node in through)

@@ -84,6 +84,10 @@ def _ulimit(runner: ShellRunner, process: Process, argv: list[str], sinks: Sinks
         return
     if not values:
         runner.write(sinks.get(1, ("null", "")), f"{kernel.descriptors.limit(container)}\n")
+    elif kernel.made("prlimit", container):
+        runner.complain(process, "ulimit: error setting limit (Operation not permitted)")
+        runner.complete(process, 1)
+        return
     elif runner.lasts:
         most = kernel.sysctls.number("fs.nr_open")
         try:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared, arithmetic
-from simcluster.models.traffic.aggregate.draws import exponentials, normals
+from simcluster.models.traffic.aggregate.draws import exponentials, normals, uniforms
 
 Array = NDArray[np.float64]
 
@@ -129,6 +129,31 @@ class Busy(Shared):
         part = np.minimum(u / max(self.chance, 1e-300), 1.0)
         services = (len(self.rarer) - np.searchsorted(self.rarer, part, side="right")).astype(np.float64)
         return np.where(u < self.chance, self.step * erlang(2.0 * np.maximum(services, 1.0) - 1.0, v, w), 0.0)
+
+
+#: Of the uniforms that say how many services are waited for those above `_COMMON` are so many, of equal weight; of
+#: those below each has so much less weight than the one before.
+_COMMON, _EQUAL, _LESS, _RARER = 0.02, 2048, 1400, 0.99
+
+
+def line_of(law: Line | Stages | Busy) -> Line:
+    """The same law as points, drawn: long waits have small weights."""
+    if isinstance(law, Line):
+        return law
+    ends = np.concatenate((1.0 - (1.0 - _COMMON) * np.arange(_EQUAL) / _EQUAL, _COMMON * _powers(_RARER, _LESS), [0.0]))
+    weights = ends[:-1] - ends[1:]
+    counters = np.arange(1, len(weights) + 1, dtype=np.uint64)
+    v, w = (uniforms(np.array([key], dtype=np.uint64), counters) for key in (1, 2))
+    drawn = law.draw(ends[1:] + 0.5 * weights, v, w)
+    order = np.argsort(drawn, kind="stable")
+    return Line(drawn[order], np.minimum(np.cumsum(weights[order]), 1.0))
+
+
+def _powers(base: float, count: int) -> Array:
+    """1, base, base squared and so on."""
+    found = np.ones(count)
+    found[1:] = np.multiply.accumulate(np.full(count - 1, base))
+    return found
 
 
 def erlang(count: Array, v: Array, w: Array) -> Array:

@@ -37,7 +37,7 @@ _AT_ONCE = 0.5
 _ATTEMPTS = 12
 
 
-class _Height(Shared):
+class Height(Shared):
     """The nodes that stand so many calls above the ground, as index arrays."""
 
     def __init__(self, layout: Layout, lanes: list[int], edges: Index) -> None:
@@ -65,8 +65,17 @@ class _Height(Shared):
         self.with_calls = np.array([nodes[i][0] for i in self.node_starts], dtype=np.int64)
         self.group_of = np.searchsorted(self.group_starts, np.arange(len(groups)), side="right") - 1
 
+    def all_ended(self, ended: Array, inner: Array, branch_share: Array) -> Array:
+        """Chance that all calls of every visit have ended, from that of each call that it has if it is made."""
+        risk = (inner[self.called])[:, None] * (1.0 - ended)
+        branch = np.multiply.reduceat(1.0 - risk, self.branch_starts, axis=0)
+        share = (branch_share[self.branch_first])[:, None]
+        group = sums_of(self.group_of, share * (1.0 - branch), len(self.group_starts))
+        result: Array = np.multiply.reduceat(np.maximum(1.0 - group, 0.0), self.node_starts, axis=0)
+        return result
 
-def _sums(groups: Index, rows: Array, count: int) -> Array:
+
+def sums_of(groups: Index, rows: Array, count: int) -> Array:
     """Sums of rows by group, from the first row to the last."""
     columns = rows.shape[1]
     flat = (groups[:, None] * columns + np.arange(columns)).ravel()
@@ -90,6 +99,7 @@ class Outcomes:
 
     Attributes:
         quality: success of the attempts judged last, per edge.
+        period: mean time from one attempt of a call to the next, per edge (ticks).
         latency: mean time of a successful attempt; `duration` of a call, its retries included (ticks).
         below: mean time of the calls of a visit of every node; `delay`: of those before a call, per edge.
         hit: share of look-ups that hit, by which calls below a cache are not made, per edge.
@@ -97,7 +107,7 @@ class Outcomes:
 
     def __init__(self, layout: Layout, queues: Queues, period: Array) -> None:
         self.layout = layout
-        self._period = period
+        self.period = period
         edges = layout.edges
         self.quality = np.ones(edges)
         self.refused = np.zeros(edges)
@@ -173,7 +183,7 @@ class Outcomes:
             ]
             if lanes:
                 edges = np.unique(layout.lane_edge[np.array(lanes, dtype=np.int64)])
-                self.heights.append(_Height(layout, lanes, edges))
+                self.heights.append(Height(layout, lanes, edges))
         self.deepest = len(self.heights)
         names = (
             "lanes", "place", "edges", "row", "called", "branch_starts", "branch_first", "group_starts", "node_starts",
@@ -248,10 +258,14 @@ class Outcomes:
         earlier = _before(units, self._node_starts)[self._unit_of] + _before(each, self._arm_starts)
         self.delay[self._sum_edges] = np.where(earlier > _AT_ONCE, earlier, 0.0)
         if len(self._other):
-            once = self.latency + (1.0 - np.minimum(self.quality, 1.0)) * self._period
+            once = self.latency + (1.0 - np.minimum(self.quality, 1.0)) * self.period
             typical = np.minimum(self.duration, once)
-            each = self._other_weight * typical[self._other]
-            self._others = np.bincount(self._other_of, each, layout.edges).astype(np.float64, copy=False)
+            self._others = self.time_of_others(typical)
+
+    def time_of_others(self, times: Array) -> Array:
+        """What the other calls of a visit take from the time of each, if calls take so long."""
+        each = self._other_weight * times[self._other]
+        return np.bincount(self._other_of, each, self.layout.edges).astype(np.float64, copy=False)
 
     def _durations(self) -> Array:
         """Mean time until a call ends, well or not, with the success of attempts of now."""
@@ -266,7 +280,7 @@ class Outcomes:
                 break
             attempts = attempts + np.where(more, power, 0.0)
             power = power * fail
-        once = np.where(layout.timed, q * self.latency + fail * self._period, self.latency)
+        once = np.where(layout.timed, q * self.latency + fail * self.period, self.latency)
         return attempts * once
 
     def update(self, tick: int, queues: Queues, expiring: Index) -> Array:
@@ -290,7 +304,7 @@ class Outcomes:
             mine = own[height.lanes]
             if height.has_calls:
                 mine[height.with_calls] *= self._calls(height, left[height.lanes], tick)
-            both = _sums(height.place, mine * weight[height.lanes], len(height.edges))
+            both = sums_of(height.place, mine * weight[height.lanes], len(height.edges))
             judged = np.where(there[height.edges], both[:, 0], result[height.edges])
             result[height.edges] = judged
             if len(self.inner):
@@ -303,7 +317,7 @@ class Outcomes:
         layout, branch_share = self.layout, self.branch_share
         limit = np.where(layout.timed, layout.timeout, 1e12)
         fast.judge(
-            *self._flat, own, left, self._columns, self.lane_own, self._others, limit, self._period, layout.attempts,
+            *self._flat, own, left, self._columns, self.lane_own, self._others, limit, self.period, layout.attempts,
             layout.times, layout.inner, branch_share, queues.share, there, self.ages, self._age_index, self._age_gap,
             self.quality, self.profile, tick, self.past, self._ended, layout.required,
         )  # fmt: skip
@@ -407,18 +421,12 @@ class Outcomes:
         """Remember how attempts were judged in a tick."""
         self.past[tick % len(self.past)] = np.minimum(self.quality / self._ended, 1.0)
 
-    def _calls(self, height: _Height, x: Array, tick: int) -> Array:
+    def _calls(self, height: Height, x: Array, tick: int) -> Array:
         """Probability that all calls of a visit have ended, the required ones well, given the time since it began."""
         layout = self.layout
         own = self.lane_own[height.lanes[height.row]]
         left = x[height.row] - (own + self._others[height.called])[:, None]
-        ok = self.call_success(height.called, left, tick)
-        risk = (layout.inner[height.called])[:, None] * (1.0 - ok)
-        branch = np.multiply.reduceat(1.0 - risk, height.branch_starts, axis=0)
-        share = (self.branch_share[height.branch_first])[:, None]
-        group = _sums(height.group_of, share * (1.0 - branch), len(height.group_starts))
-        result: Array = np.multiply.reduceat(np.maximum(1.0 - group, 0.0), height.node_starts, axis=0)
-        return result
+        return height.all_ended(self.call_success(height.called, left, tick), layout.inner, self.branch_share)
 
     @property
     def branch_share(self) -> Array:
@@ -440,7 +448,7 @@ class Outcomes:
         ok = np.minimum(self._look(edges, np.minimum(left, limit)) / ended, 1.0)
         beyond = left > limit
         if beyond.any():
-            period = np.maximum(self._period[edges], 1e-9)[:, None]
+            period = np.maximum(self.period[edges], 1e-9)[:, None]
             attempts, rest = layout.attempts[edges][:, None], left.copy()
             power = np.ones_like(left)
             for number in range(_ATTEMPTS):
@@ -457,7 +465,7 @@ class Outcomes:
             ok = np.where(beyond, 1.0 - power * (1.0 - flying), ok)
         times = layout.times[edges]
         if (times > 1).any():
-            ok = _repeated(ok, times)
+            ok = repeated(ok, times)
         return ok
 
     def success_at(self, edge: int, age: float) -> float:
@@ -489,7 +497,8 @@ def _share_of_time(edge: Edge, other: Edge, calls: list[Edge]) -> float:
     return (b.inner if same else b.reach) * other.times / beside
 
 
-def _repeated(ok: Array, times: Index) -> Array:
+def repeated(ok: Array, times: Index) -> Array:
+    """Chances that all of so many calls, one after the other, have ended."""
     result, base, rest = np.ones_like(ok), ok.copy(), times.copy()
     while (rest > 0).any():
         result = np.where((rest & 1)[:, None] == 1, result * base, result)

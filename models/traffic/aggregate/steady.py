@@ -8,7 +8,8 @@ them, long queues grow by what they get too much, and attempts in flight stay as
 A queue is beyond hope if it is longer than what is served in twice the longest timeout of its
 callers. If less comes than it can serve, the leap ends before it is shorter than that. One that
 stands at its bound and refuses the rest stays as it is, too.
-Some ticks between the leaps check that nothing has moved.
+Some ticks between the leaps check that nothing has moved. Where every queue is an ordinary one and its load allows
+wide ticks (`wide`) there is no storm, and nothing is leapt over: those know who is late, and which queue grows.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from simcluster.models.traffic.aggregate.record import Sums
 if TYPE_CHECKING:
     from simcluster.models.traffic.aggregate.layout import Layout
     from simcluster.models.traffic.aggregate.state import RunState
+    from simcluster.models.traffic.aggregate.wide import Wide
 
 Array = NDArray[np.float64]
 
@@ -37,6 +39,8 @@ Array = NDArray[np.float64]
 STRETCH_NS, TRUST_NS = 1_000_000_000, 20_000_000_000
 #: Ticks of a check; how far attempts of two stretches may differ (share, and standard deviations).
 _CHECK, _SHARE, _DEVIATIONS = 2, 0.02, 3.0
+#: Where there is no storm nothing is looked at for a stretch over this.
+_LOOKS = 4
 #: A leap is at most so many times as long as the longest timeout.
 _FARTHEST = 4
 #: In a cluster so many times: as long as its periods.
@@ -68,8 +72,9 @@ _PI = 3.141592653589793
 class Steady:
     """Watches for stillness and leaps."""
 
-    def __init__(self, run: RunState) -> None:
+    def __init__(self, run: RunState, wide: Wide | None) -> None:
         layout = run.layout
+        self._wide = wide
         # two stretches are compared: requests that began in the first have made all their attempts in the second
         memory = int(np.max(layout.attempts * run.callers.period)) // 2 + 1
         self._stretch = max(2 * layout.slots, STRETCH_NS // run.tick_ns, memory, _FEWEST)
@@ -99,7 +104,7 @@ class Steady:
         self._ended: Sums | None = None  # the same, so that as many begin as end
         self._compared: Sums | None = None  # for which `_compare` worked out what follows from it
         self._were_long: NDArray[np.bool_] | None = None
-        self._until = 0
+        self._until = self._awake = 0
         self._restless = 0
         self._rates: tuple[float, ...] = ()
 
@@ -139,7 +144,7 @@ class Steady:
     def due(self, tick: int) -> int:
         """The tick before which `watch` has nothing to do."""
         if self._sums is None or self._averages is not None:
-            return tick + 1
+            return max(self._awake, tick + 1)
         return max(self._begin + self._stretch, tick + 1)
 
     def _alike(self, first: Array, second: Array, ticks: int) -> bool:
@@ -149,7 +154,7 @@ class Steady:
 
     def span(self, run: RunState, last: int) -> int:
         """How many ticks may be leapt over now; 1 if none."""
-        if self._averages is None or run.next_event <= run.tick:
+        if self._averages is None or run.next_event <= run.tick or run.tick < self._awake:
             return 1
         tick = run.tick
         if tick >= self._until:
@@ -186,6 +191,9 @@ class Steady:
                 self.forget(run)
             return 1
         self._restless = 0
+        if self._wide is not None and not bool((self._long | full).any()) and self._wide.is_safe(run):
+            self._awake = run.tick + self._stretch // _LOOKS
+            return 1
         shrinking = self._long & (rho < _HOPELESS) & ~np.isfinite(layout.bound)
         drained = np.where(shrinking, np.maximum(queues.rate - self._arrived, 0.05 * queues.rate), 0.0)
         left = np.maximum(beyond, 0.0) / np.where(drained > 0.0, drained, 1.0)

@@ -85,11 +85,10 @@ class Together:
         for source in run.sources:
             come[:, source.edges] += source.arrivals_each(tick, most)
         may_be_wide = "wide" in run.strategies
-        enough = (wide._enough if may_be_wide else 1 << 60) if wide._rare else 0
-        flags = run.hot, wide._quiet, enough, wide._odd, may_be_wide, REFRESH
+        flags = run.hot, wide._loud, wide._enough if wide._rare else 0, wide._odd, may_be_wide, REFRESH
         state = self._state(run)
         found = fast.ticks(tick, most, noise, come, state, flags)
-        done, run.hot, wide._quiet, wide._odd, mixed, run.is_calm = found
+        done, run.hot, wide._loud, wide._odd, mixed, run.is_calm = found
         run.judged = True
         self._noted(run, noise, done, mixed)
         run.tick = tick + done
@@ -177,14 +176,14 @@ class Together:
             (own["own"], own["left"], self._there, own["way"], own["longest"], own["below"], own["waits"],
              self._found, own["waited"],
              (own["refused_rows"], run.sampler._vain, run.sampler._arrivals, recorder.roots),
-             (outcomes.past, outcomes._ended, run._usual_share), run.below_then, run.below_now, gates.usual.first,
-             wide._late, HARDLY, run.flow),
+             (outcomes.past, outcomes._ended, run._usual_share, run.watched), run.below_then, run.below_now,
+             gates.usual.first, HARDLY, run.flow),
         )  # fmt: skip
 
     def _judging(self, run: AggregateRun) -> tuple[Any, ...]:
         layout, outcomes = run.layout, run.outcomes
         return (
-            outcomes._flat, outcomes._columns, outcomes.lane_own, outcomes._others, layout.timeout, outcomes._period,
+            outcomes._flat, outcomes._columns, outcomes.lane_own, outcomes._others, layout.timeout, outcomes.period,
             layout.attempts, layout.times, layout.inner, outcomes.branch_share, outcomes.ages, outcomes._age_index,
             outcomes._age_gap, outcomes.quality, outcomes.profile, outcomes.past, outcomes._ended, layout.required,
             layout.timeout_ticks,
@@ -205,7 +204,7 @@ class Together:
         own, layout, queues, outcomes = self._here(run), run.layout, run.queues, run.outcomes
         return (
             (outcomes.lane_own, queues.share, layout.lane_edge, layout.lane_pod, layout.lane_node),
-            (layout.network, layout.timeout, outcomes._period, layout.attempts, layout.calls_per_visit * outcomes.made,
+            (layout.network, layout.timeout, outcomes.period, layout.attempts, layout.calls_per_visit * outcomes.made,
              layout.child),
             (outcomes._sum_edges, outcomes._arm_starts, outcomes._unit_starts, outcomes._node_starts,
              outcomes._sum_nodes, outcomes._unit_of),

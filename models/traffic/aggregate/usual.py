@@ -27,6 +27,23 @@ class Usual(NamedTuple):
     call: Array
     made: Array
 
+    def with_late(self, times: Array) -> Usual:
+        """The same, but so many times as many attempts are late, and all that follows from each."""
+        lost = 1.0 - self.attempt
+        part = np.where(lost > 0.0, self.late / np.where(lost > 0.0, lost, 1.0), 0.0)
+        # no more are late than there are
+        most = np.minimum(
+            self.call / np.maximum((1.0 - self.call) * part, 1e-300), self.attempt / np.maximum(self.late, 1e-300)
+        )
+        more = np.minimum(times - 1.0, most)
+        return Usual(
+            self.first,
+            self.late * (1.0 + more),
+            self.attempt - more * self.late,
+            self.call - more * (1.0 - self.call) * part,
+            self.made + more * (self.made - 1.0) * part,
+        )
+
 
 def usual_of(layout: Layout, miss: Array) -> Usual:
     """Chances of calls, from the lowest to the highest.

@@ -37,6 +37,7 @@ from simcluster.models.traffic.aggregate.lattice import (
     full_waits,
     general_waits,
     impatient_waits,
+    line_of,
     newest_first,
 )  # fmt: skip
 from simcluster.models.traffic.aggregate.stationary import erlang_c
@@ -261,6 +262,25 @@ class CalmWaits:
     def simple(self) -> tuple[Array, Array, Array, Array]:
         """Of every pod the chance to wait, that of the first exponential or below 0 for both, and their means."""
         return self.chance, self._mixed, self._first, self._second
+
+    def below(self, pod: Index, t: Array) -> Array:
+        """P(wait <= t) at pods, a row of instants for each; in ticks."""
+        first, second = (np.maximum(each[pod], 1e-12)[:, None] for each in (self._first, self._second))
+        mixed, here = self._mixed[pod][:, None], np.maximum(t, 0.0)
+        one, two = (arithmetic.exp_array(-np.minimum(here / each, 600.0)) for each in (first, second))
+        alike = np.abs(first - second) <= 1e-6 * first
+        apart = (first * one - second * two) / np.where(alike, 1.0, first - second)
+        both = np.where(alike, (1.0 + here / first) * one, apart)
+        beyond = self.chance[pod][:, None] * np.where(mixed < 0.0, both, mixed * one + (1.0 - mixed) * two)
+        result: Array = np.where(t >= 0.0, 1.0 - beyond, 0.0)
+        which = self._law_of[pod]
+        for number, law in enumerate(self._laws):
+            rows = np.nonzero(which == number)[0]
+            if len(rows):
+                line = line_of(law)
+                at = t[rows] / self._service[pod[rows]][:, None]
+                result[rows] = np.where(at >= 0.0, np.interp(at, line.at, line.below), 0.0)
+        return result
 
     def other(self, pod: Index, drawn: Sequence[Array] | Array, waits: Array, rank: int = 0) -> Array:
         """The same waits, but of pods with laws of their own by those, as of `draw`."""

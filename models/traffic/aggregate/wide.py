@@ -6,7 +6,7 @@ arrive are answered, queues are as long as their stationary law says, and waits 
 (`waits.CalmWaits`). Everything else is looked at in ticks that are part of the shortest timeout.
 
 Operations that seldom fail make some attempts more, which closed forms tell (`usual`). So do the few attempts that are
-late where, up to moderate utilisations, hardly anybody was for longer than the longest timeout: as many as then. What
+late where, up to moderate utilisations, hardly anybody is: how many follows from the same laws (`lateness`). What
 changes by itself in every tick (closed loads, caches, heaps, contention) keeps a graph in fine ticks.
 """
 
@@ -23,8 +23,9 @@ from simcluster.models.traffic.aggregate.draws import exponentials
 from simcluster.models.traffic.aggregate.durations import fine_values
 from simcluster.models.traffic.aggregate.excursions import Excursions
 from simcluster.models.traffic.aggregate.fast import FEW_LANES
+from simcluster.models.traffic.aggregate.lateness import Lateness
 from simcluster.models.traffic.aggregate.sample import Ordinary
-from simcluster.models.traffic.aggregate.usual import usual_of
+from simcluster.models.traffic.aggregate.usual import Usual, usual_of
 from simcluster.models.traffic.aggregate.waits import MOST_PLACES, CalmWaits, Station
 
 if TYPE_CHECKING:
@@ -57,8 +58,9 @@ _PATIENCES = 128
 _SAME_LOAD = 0.05
 #: Attempts succeed at least so often where operations fail: what two failures do together does not matter.
 _MOSTLY = 0.95
-#: Hardly anybody is late: so small a share of any edge's attempts in a tick, and utilisations up to this.
-HARDLY, _BUSIEST_LATE = 0.02, 0.7
+#: Hardly anybody is late: so small a share of any edge's attempts in a tick, and utilisations up to this. Retries of
+#: more late attempts than the next are part of the load.
+HARDLY, _BUSIEST_LATE, _SOME_LATE = 0.02, 0.7, 1e-3
 #: A queue is an ordinary one up to so many times its mean.
 _ORDINARY = 12.0
 
@@ -92,10 +94,9 @@ class Wide(Ordinary):
         self._room = np.diff(np.append(layout.service_starts, layout.pods)).astype(np.float64)
         self._room += _USUAL_SPREAD * np.sqrt(self._room)
         self._unsettled = np.zeros(len(self._starts), dtype=bool)
-        self._expect(run, np.zeros(layout.edges))
-        #: ticks in a row in which hardly anybody was late, and in how many of a hundred somebody was, by edge
-        self._quiet, self._late = 0, np.zeros(layout.edges)
-        self._enough = max(SETTLED, layout.slots)
+        self._expect(run, run.gates.usual)
+        #: in so many more ticks hardly anybody may be late; after a change, and after somebody was refused
+        self._loud = self._enough = max(SETTLED, layout.slots)
         self._rare = run.traits.isdisjoint(("budgeted", "guarded", "withdrawing", "untimed", "bursty", "ranked"))
         #: edges into every service
         self._into: list[list[Edge]] = [[] for _ in layout.graph.service_names]
@@ -109,6 +110,7 @@ class Wide(Ordinary):
         self._busiest = _BUSIEST_CHANGING if changing else _BUSIEST
         self._short = (layout.bound <= _SHORT) & (layout.levels == 1)
         self._impatience(run)
+        self._lateness, self._at_once = Lateness(run, self._nodes), np.ones(layout.edges)
         #: queues that look as their stationary law says at any utilisation
         self._soon = run.queues.lifo | np.array([patience is not None for patience in self._patience])
         self._short |= self._soon & (layout.levels == 1)
@@ -149,30 +151,36 @@ class Wide(Ordinary):
         """Speeds, routes or rules were changed at this tick."""
         self.version += 1
         self._changed = tick
-        self._quiet, self._late = 0, np.zeros_like(self._late)
+        self._loud = self._enough
         self._unsettled[:] = True
 
     def span(self, run: RunState, last: int) -> int:
         """How many ticks the next step may take together; 1 if it must be a fine one."""
         calm = not run.hot and run.is_calm
-        if not (calm or self._quiet >= self._enough) or not self._clean(run):
+        if not (calm or self._loud == 0) or not self._clean(run):
             return 1
         tick = run.tick
         end = min(tick + run.longest, last, run.next_event, run.window_end())
         for source in run.sources:
             end = min(end, source.steady_until(tick))
-        if end - tick < 2:
-            return 1
-        rates = tuple(rate for source in run.sources for rate in source.rates(tick))
-        if rates != self._rates or self.version != self._version:
-            self._rates, self._version = rates, self.version
-            self._expect(run, self._late / max(self._quiet, 1))
-            self._safe = self._settle(run, calm)
-        if not self._safe or bool(self._unsettled.any()) or bool((run.queues.number > self._most).any()):
+        if (
+            end - tick < 2
+            or not self.is_safe(run)
+            or bool(self._unsettled.any())
+            or bool((run.queues.number > self._most).any())
+        ):
             return 1
         first = self._excursions.first(tick, end - tick)
         self._grows = first is not None
         return end - tick if first is None else max(first, 2)
+
+    def is_safe(self, run: RunState) -> bool:
+        """Whether wide ticks are possible at the loads of now, once queues are ordinary ones."""
+        rates = tuple(rate for source in run.sources for rate in source.rates(run.tick))
+        if rates != self._rates or self.version != self._version:
+            self._rates, self._version = rates, self.version
+            self._safe = self._settle(run)
+        return self._safe
 
     def watch(self, tick: int) -> None:
         """After a fine tick: note when a queue was longer than it ordinarily is, or had more to do than it can."""
@@ -185,20 +193,14 @@ class Wide(Ordinary):
         if bool(self._unsettled.any()):
             self._settling(tick)
         if self._rare and self._run.judged:
-            self._lateness()
+            run = self._run
+            missed = np.maximum(1.0 - run.outcomes.quality / np.maximum(run.gates.usual.first, 1e-300), 0.0)
+            refused = bool(run.refused.any()) or bool(run.dropped.any())
+            some = int(run.watched[missed > HARDLY].max(initial=0))
+            self._loud = max(self._enough if refused else self._loud - 1, some)
 
-    def _lateness(self) -> None:
-        """Add up who is late while hardly anybody is."""
-        run = self._run
-        missed = np.maximum(1.0 - run.outcomes.quality / np.maximum(run.gates.usual.first, 1e-300), 0.0)
-        if bool((missed > HARDLY).any()) or bool(run.refused.any()) or bool(run.dropped.any()):
-            self._quiet, self._late = 0, np.zeros(len(missed))
-        else:
-            self._quiet += 1
-            self._late += missed
-
-    def _expect(self, run: RunState, miss: Array) -> None:
-        self.usual = usual_of(run.layout, miss)
+    def _expect(self, run: RunState, usual: Usual) -> None:
+        self.usual = usual
         self._open = run.gates.opened(self.usual.call)
 
     def _settling(self, tick: int) -> None:
@@ -265,7 +267,7 @@ class Wide(Ordinary):
         for source in run.sources:
             for edge, rate in zip(source.edges, source.rates(tick), strict=True):
                 fresh[edge] += rate
-        return self.forward(run, fresh)
+        return self.forward(run, fresh, self.usual)
 
     def _clean(self, run: RunState) -> bool:
         cuts, callers = run.cuts, run.callers
@@ -283,38 +285,62 @@ class Wide(Ordinary):
 
     def _rarely_fails(self, run: RunState) -> bool:
         """Whether operations that fail by themselves cost no more than some attempts that are made again."""
-        if "failing" not in run.traits and not self._quiet:
-            return True
+        return "failing" not in run.traits or self._some_may_fail(run)
+
+    def _some_may_fail(self, run: RunState) -> bool:
+        """Whether closed forms tell what becomes of attempts that fail, if few do."""
         capped = bool((run.callers.limit < run.layout.attempts).any())
         return self._rare and not capped and bool((run.gates.usual.attempt >= _MOSTLY).all())
 
-    def _settle(self, run: RunState, calm: bool) -> bool:
-        """Flows, utilisations and laws for the loads of now; whether they are safe."""
-        layout, queues = run.layout, run.queues
+    def _settle(self, run: RunState) -> bool:
+        """Flows, utilisations and laws for the loads of now, and who is late; whether they are safe."""
         run.sampler.flush()  # requests so far waited by the laws of their time
+        self._settled += 1
+        self._expect(run, run.gates.usual)
+        if not self._evaluate(run):
+            return False
+        full, most = self._overflow(run), _MISSES + _MISSES_OF_RATE * self._come(run)
+        if full + self._misses(run) < most:
+            return True
+        if full >= most or self._rho > _BUSIEST_LATE or not self._some_may_fail(run):
+            return False
+        for _ in range(2):
+            late = self._lateness.shares(run, self.waits, self._excursions.rate)
+            self._expect(run, usual_of(run.layout, late))
+            if bool((late > HARDLY).any()) or not bool((late > _SOME_LATE).any()):
+                break
+            if not self._evaluate(run):  # retries are part of the load
+                return False
+        return bool((late <= HARDLY).all())
+
+    def _come(self, run: RunState) -> float:
+        """Attempts of users in a second."""
+        return float(np.cumsum(self.flow[run.recorder.roots])[-1]) * 1e9 / run.layout.tick_ns
+
+    def _evaluate(self, run: RunState) -> bool:
+        """Flows, utilisations and laws with as many retries as usual; whether there are any, and few excursions."""
+        layout, queues = run.layout, run.queues
         calls, left = self.expected(run, run.tick)
-        self.flow = calls * self.usual.made
+        self.flow, self._left = calls * self.usual.made, left
         offered = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
         self.offered = offered
         run.refresh()
         rho = np.where(layout.infinite, 0.0, offered / np.maximum(queues.rate, 1e-12))
-        if bool((rho > (self._busiest if calm else _BUSIEST_LATE)).any()):
+        self._rho = float(rho.max())
+        if self._rho > self._busiest:
             return False
         columns = stationary.at_utilisation(queues._tables, queues._kind, rho)
-        self._gamma, decay = columns[:, 2], columns[:, 3] * queues.rate
+        self._gamma, self._decay = columns[:, 2], columns[:, 3] * queues.rate
         self._most = np.where(layout.infinite, np.inf, queues.shift + _ORDINARY / self._gamma)
+        each = queues.share / ((1.0 - rho) * (1.0 - rho))[layout.lane_pod]
+        self._at_once = np.maximum(np.bincount(layout.lane_edge, each, layout.edges), 1.0)
         flow = self._laws(run, rho, left, self.waits)
         self._wide_length = np.where(layout.infinite, 0.0, self.waits.mean * flow)
-        self._settled += 1
-        if not self._excursions.expect(run, columns):
-            return False
-        come = float(np.cumsum(self.flow[run.recorder.roots])[-1]) * 1e9 / layout.tick_ns
-        missed = self._overflow(run) + (self._misses(run, left, decay) if calm else 0.0)
-        return missed < _MISSES + _MISSES_OF_RATE * come
+        return self._excursions.expect(run, columns)
 
-    def forward(self, run: RunState, fresh: Array) -> tuple[Array, Array]:
+    def forward(self, run: RunState, fresh: Array, usual: Usual) -> tuple[Array, Array]:
         """Calls through the graph, tried again where operations fail: calls on every edge, requests of every lane."""
-        layout, queues, usual = run.layout, run.queues, self.usual
+        layout, queues = run.layout, run.queues
         calls, left = fresh.copy(), np.zeros(layout.lanes)
         per_visit = layout.calls_per_visit * run.outcomes.made * self._open
         survive = (1.0 - layout.node_failure)[layout.lane_node]
@@ -464,10 +490,10 @@ class Wide(Ordinary):
         )
         return float(np.cumsum(over)[-1]) * 1e9 / layout.tick_ns
 
-    def _misses(self, run: RunState, left: Array, decay: Array) -> float:
+    def _misses(self, run: RunState) -> float:
         """Requests a second that would miss a deadline, at most."""
-        layout = run.layout
-        slow = np.where(layout.infinite, 1e9, decay)
+        layout, left = run.layout, self._left
+        slow = np.where(layout.infinite, 1e9, self._decay)
         # times in the queue and of service fall off exponentially; of service
         # the largest tabulated value says how fast
         tail = _TOP / np.maximum(layout.distribution._top * (self._stretched(run)), 1e-9)
@@ -505,8 +531,9 @@ class Wide(Ordinary):
         for source in run.sources:
             for edge, count in zip(source.edges, source.arrivals(tick, ticks), strict=True):
                 fresh[edge] += count
-        calls, left = self.forward(run, fresh)
-        before, attempts = callers.leave_calm(calls, fresh, self.usual)
+        usual = self._drawn(tick, ticks)
+        calls, left = self.forward(run, fresh, usual)
+        before, attempts = callers.leave_calm(calls, fresh, usual)
         recorder.tick(attempts, np.zeros(layout.edges), fresh, callers.succeeded, ticks)
         recorder.failures(callers.failed, callers.final)
         units = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
@@ -515,7 +542,7 @@ class Wide(Ordinary):
         recorder.pods(self._wide_length * ticks, np.minimum(finished * own, 1e12), finished)
         recorder.lanes(left, None)
         roots = recorder.roots
-        good = self.usual.call[roots]
+        good = usual.call[roots]
         recorder.answered(np.full(len(roots), (tick - 0.5) * run.tick_ns), before[roots] * good)
         recorder.answered(np.full(len(roots), (tick + 0.5 * ticks) * run.tick_ns), calls[roots] * good)
         if run.guards:
@@ -529,13 +556,22 @@ class Wide(Ordinary):
         run.sampler.calm(since, end, fresh, self.waits, self._settled)
         run.tick = end
 
+    def _drawn(self, tick: int, ticks: int) -> Usual:
+        """What becomes of attempts in a wide tick, with as many late ones as chance has it."""
+        mean = self.flow * self.usual.late * ticks
+        if not mean.any():
+            return self.usual
+        found = self._lateness.drawn(tick, mean, self._at_once)
+        return self.usual.with_late(np.where(mean > 0.0, found / np.where(mean > 0.0, mean, 1.0), 1.0))
+
     def _grow(self, run: RunState, number: Array, begin: int) -> None:
         """A queue is beyond a timeout when the wide tick that began then ends: deadlines are looked at from now on."""
         pod = self._excursions.pod(begin)
         number[pod] = max(float(number[pod]), float(self._excursions.level[pod]))
         self._unsettled[self._place[pod]] = True
-        self._quiet, self._late = 0, np.zeros_like(self._late)
-        run.hot, run.is_calm, self._odd = run.layout.slots + 2, False, run.tick + 1
+        edges = run.layout.lane_edge[run.layout.lane_pod == pod]
+        run.hot = self._loud = int(run.watched[edges].max())
+        run.is_calm, self._odd = False, run.tick + 1
 
 
 def _work_of(layout: Layout, index: int) -> tuple[Array, Array]:

@@ -176,6 +176,10 @@ class ServiceSpec(Shared):
                 return index
         return 0 if name in ("", ANY_PATH) else None
 
+    def objection(self, operation: str) -> str:
+        """Why users who come over TLS refuse to ask for an operation: "" if they do not."""
+        return ""
+
     def understands(self, client: str) -> bool:
         """Whether it speaks what a client speaks."""
         return self.protocol in ("any", _TALKS.get(client, "grpc"))

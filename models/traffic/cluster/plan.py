@@ -21,7 +21,7 @@ from simcluster.engine.streams import Streams
 from simcluster.models.machine.links.quality import Cost
 from simcluster.models.machine.names import cluster_first
 from simcluster.models.machine.network import OUTSIDE, Network
-from simcluster.models.traffic.cluster.causes import DENIED, UNKNOWN
+from simcluster.models.traffic.cluster.causes import DENIED, PROTOCOL, UNKNOWN
 from simcluster.models.traffic.cluster.distribution import Late
 from simcluster.models.traffic.cluster.messages import in_order_of_messages
 from simcluster.models.traffic.cluster.nodes import Edge, EdgeKey, Layout, Node, Target, twin
@@ -177,7 +177,17 @@ class PlanBuilder:
             call = load.call_for(operation, share)
             name = EdgeKey(load.namespace, load.name, "", load.service, port, operation)
             edges.append(self._edge(origin, call, name, ()))
+            if load.tls:
+                self._shake_hands(edges[-1])
         return edges
+
+    def _shake_hands(self, edge: Edge) -> None:
+        """Users who look at certificates."""
+        for target in edge.targets:
+            spec = self._plan.servers[self._plan.nodes[target.node].server].spec if target.node >= 0 else None
+            target.text = spec.objection(edge.call.operation) if spec is not None else ""
+            if target.text:
+                target.kind, target.node = PROTOCOL, -1
 
     def _mix_of(self, origin: Origin, host: str, port: int) -> tuple[tuple[str, float], ...]:
         """How the users of whatever answers there spread over its operations."""

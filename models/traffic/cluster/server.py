@@ -165,6 +165,7 @@ class Server(Parted):
         counts: requests by operation since its owner last took them; None if nobody wants to know.
         gate: who may ask; None is everybody. tracer: its tracing library, if it has one.
         shortage: who words that it cannot accept connections, if anybody; `starved`: share of them.
+        held: connections without requests that clients keep open, by client.
     """
 
     def __init__(
@@ -184,6 +185,7 @@ class Server(Parted):
         self.tracer: Tracer | None = None
         self.shortage: Complaint | None = None
         self.starved = 0.0
+        self.held: dict[str, int] = {}
         self.cores = container.cpu_cores()
         self.in_flight = 0.0
         self._arrivals = 0.0  # moving averages per tick: requests, refused ones too, work, squared work

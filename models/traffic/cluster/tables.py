@@ -233,7 +233,7 @@ class Tables:
             return True
         if plan is not self._plan:
             self._plan, self._opens = plan, np.array([_opens(server) for server in plan.servers])
-        ports = NEAR * min(machine.os.ports.size for machine in machines.values()) / 60.0
+        ports = NEAR * min(machine.os.ports.smallest for machine in machines.values()) / 60.0
         opening = per_s * self._opens
         if bool((opening > ports).any()):
             return True
@@ -276,7 +276,7 @@ class Tables:
     def _news(self, places: _Places, rates: Rates, machines: dict[str, Any], inside: Array) -> list[int]:
         """Servers of which kernels are told: all where a table is short, else those whose connections changed."""
         strained = {name: self.tolled or machine.os.is_strained for name, machine in machines.items()}
-        ports = {name: NEAR * machine.os.ports.size / 60.0 for name, machine in machines.items()}
+        ports = {name: NEAR * machine.os.ports.smallest / 60.0 for name, machine in machines.items()}
         there = np.array([name in machines for name in places.nodes], dtype=bool)
         single = rates.single
         tight = np.array([strained.get(name, False) for name in places.nodes], dtype=bool)
@@ -287,7 +287,8 @@ class Tables:
         inside = np.where(places.many, 0.0, inside)
         tight |= inside - places.workers > CROWDED
         new = np.array(rates.opened) + np.maximum(0.0, np.array(rates.out) - single)
-        now = np.column_stack((new, np.array(rates.kept) + inside, single))
+        held = np.array([float(sum(server.held.values())) for server in places.plan.servers])  # integers
+        now = np.column_stack((new, np.array(rates.kept) + inside + held, single))
         before = np.array([self._reported.get(key, _NEVER) for key in keys]).reshape(-1, 3)
         known = before[:, 0] >= 0.0
         differs = (np.abs(now - before) > ALIKE * before + 0.1).any(axis=1)
@@ -302,17 +303,18 @@ class Tables:
         busy = 0.0
         if server.spec.protocol != "grpc":  # which carries many requests on one connection
             busy = server.in_flight / max(0.02, 1.0 - self.short.get(key, 0.0))
-        reported = (new, rates.kept[index] + busy, single)
+        held = float(sum(server.held.values()))  # integers
+        reported = (new, rates.kept[index] + busy + held, single)
         before = self._reported.get(key)
         if before is not None and self.tolled:  # what a shortage does to connections comes about by and by
-            reported = (reported[0], (reported[1] + before[1]) / 2.0, single)
+            reported = (reported[0], held + (reported[1] - held + max(0.0, before[1] - held)) / 2.0, single)
         if before is None and not any(reported) and not os.is_strained:
             return
-        tight = os.is_strained or single * 60.0 > NEAR * os.ports.size
+        tight = os.is_strained or single * 60.0 > NEAR * os.port_count(container)
         if before is None or tight or _differs(reported, before) or key in self.short or key in self._refused:
             self._reported[key] = reported
-            admitted = os.connections(container, reported[0], reported[1], outgoing_per_s=single)
-            short = os.descriptors.sockets(container, reported[1], os.open_files())[0]
+            admitted = os.connections(container, reported[0], reported[1], outgoing_per_s=single, held=held)
+            short = os.descriptors.sockets(container, reported[1], os.open_files(), held)[0]
             short = max(short, os.syscalls.share("accept", container))
             _keep(self.short, key, short)
             server.starved = short
@@ -323,7 +325,7 @@ class Tables:
         self._crowd(server, rates.opened[index], os)
         if self.short.get(key) and server.shortage is not None:
             server.shortage.short_of_descriptors(
-                os.descriptors.sockets(container, reported[1], os.open_files())[1] or "EMFILE"
+                os.descriptors.sockets(container, reported[1], os.open_files(), held)[1] or "EMFILE"
             )
 
     def _crowd(self, server: Server, opened: float, os: Kernel) -> None:

@@ -111,6 +111,7 @@ class Habits(TypedDict, total=False):
     policy: Policy | None  # how they call, in the words of bare graphs; its time-out and retries count instead
     clients: int  # programs among which they are spread, each with its own budget and breaker; 1
     connects: float  # share of requests that open a new connection (1: no keep-alive); `SESSION_OPENS`
+    tls: bool  # whether they come over TLS, and look at the certificate; no
 
 
 class UserLoad:
@@ -126,6 +127,7 @@ class UserLoad:
         retries: how often they try again; `policy`: the rest of how they call, in the words of bare graphs.
         clients: among so many programs they are spread, each with its own budget, breaker and throttle.
         connects: share of requests that open a new connection: one in so many of a session.
+        tls: whether they come over TLS and refuse a wrong certificate.
         described: operations and weights as the application says that answered them last: they ask for the same on.
         active: whether they ever sent anything.
     """
@@ -148,6 +150,7 @@ class UserLoad:
         self.policy = habits.get("policy")
         self.clients = habits.get("clients", 1)
         self.connects = habits.get("connects", SESSION_OPENS)
+        self.tls = habits.get("tls", False)
         self.active = self.rps > 0.0
 
     def call_for(self, operation: str, share: float) -> CallSpec:

@@ -66,8 +66,8 @@ class Builder:
         hosts = {}
         for name in sorted(self._locations):
             secret = self._secrets.get(name, "")
-            fake = bool(secret) and not self._has_certificate(secret, name)
-            hosts[name] = VirtualHost(name, in_order(self._locations[name]), secret, fake)
+            block = self._certificate(secret, name) if secret else ""
+            hosts[name] = VirtualHost(name, in_order(self._locations[name]), secret, bool(secret) and not block, block)
         return Configuration(hosts, {name: self._upstreams[name] for name in sorted(self._upstreams)})
 
     def _add(self, ingress: ApiObject) -> None:
@@ -116,8 +116,8 @@ class Builder:
             self._warn("controller.go:1216", f'Service "{shown}" does not have any active Endpoint.')
         return tuple(sorted(found))
 
-    def _has_certificate(self, key: str, host: str) -> bool:
-        """Whether the Secret holds a certificate; the controller says so if it does not, or if it is out of date."""
+    def _certificate(self, key: str, host: str) -> str:
+        """The certificate that the Secret holds; the controller says so if there is none, or if it is out of date."""
         namespace, _, name = key.partition("/")
         secret = self._lister.get("secrets", namespace, name)
         text = _decoded((secret.get("data") or {}).get("tls.crt", "")) if secret is not None else ""
@@ -127,7 +127,7 @@ class Builder:
             self._warn(
                 "controller.go:1488", f'Error getting SSL certificate "{key}": {said}. Using default certificate'
             )
-            return False
+            return ""
         facts = read(found[0])
         if facts is not None and facts.names and host not in facts.names:
             said = f"x509: certificate is valid for {', '.join(facts.names)}, not {host}"
@@ -137,7 +137,7 @@ class Builder:
         if facts is not None and facts.not_after_ns < self._now_ns:
             until = format_rfc3339(facts.not_after_ns)
             self._warn("controller.go:1534", f'SSL certificate for server "{host}" is about to expire ({until})')
-        return True
+        return found[0]
 
     def _warn(self, where: str, text: str) -> None:
         self._lister.log("W", where, text)

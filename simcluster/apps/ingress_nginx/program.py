@@ -2,8 +2,8 @@
 
 Its side of the traffic is one operation for each location, and one for each request that
 users send by host and path; behind each is a call to the endpoints of the upstream, with two
-more attempts on another one (proxy_next_upstream_tries 3). Left out: TLS handshakes (a request
-to the port 443 is served in plain), buffering, keep-alive.
+more attempts on another one (proxy_next_upstream_tries 3). Who comes over TLS looks at the certificate
+of the host. Left out: who signed it, what a handshake costs, buffering, keep-alive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from simcluster.engine.streams import mix
 from simcluster.models.apps.server import ACCEPT_NS, ServerProgram
 from simcluster.models.machine.container import Sandbox
 from simcluster.models.machine.network import Backend
-from simcluster.models.machine.process import Answer, Call
+from simcluster.models.machine.process import ANY_SERVER, Answer, Call
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
 from simcluster.models.traffic.cluster.server import Happened
 from simcluster.telemetry.metrics.columns import Samples
@@ -49,6 +49,11 @@ class IngressSpec(ServiceSpec):
     """A spec whose operations are chosen by host and path: `shop.example.com/cart`."""
 
     configuration: Configuration = EMPTY
+    objections: tuple[tuple[str, str], ...] = ()
+
+    def objection(self, operation: str) -> str:
+        """Why users refuse the certificate of the host that they ask."""
+        return dict(self.objections).get(operation.partition("/")[0], "")
 
     def operation_index(self, name: str) -> int:
         """Index of the operation that a request `host/path` leads to; 0 is the default backend."""
@@ -135,6 +140,10 @@ class IngressProgram(ServerProgram):
         if call.port not in (HTTP, HTTPS) or call.kind != "http" or not self.listens_on(call.port):
             return super().answer(call)
         assert self.configuration is not None
+        if call.port == HTTPS and call.secure and call.trust != ANY_SERVER:
+            why = self.configuration.objection(call.host, self.container.sim.now)
+            if why:
+                return Answer("untrusted", body=why)
         location = self.configuration.locate(call.host, call.path)
         if location is None:
             return _page(404)
@@ -173,6 +182,7 @@ class IngressProgram(ServerProgram):
             memory_per_request=base.memory_per_request,
             queue=base.queue,
             configuration=configuration,
+            objections=tuple(self._objections(configuration)),
         )
 
     # Inside.
@@ -228,6 +238,13 @@ class IngressProgram(ServerProgram):
                 host, slash, path = name.partition("/")
                 if slash and " " not in host:
                     yield Request(name, host, slash + path)
+
+    def _objections(self, configuration: Configuration) -> Iterator[tuple[str, str]]:
+        """What users find wrong with the certificates of the hosts that they name."""
+        for host in dict.fromkeys(request.host for request in self._requests()):
+            why = configuration.objection(host, self.container.sim.now)
+            if why:
+                yield host, why
 
     def _operation_for(self, name: str, location: Location, path: str) -> OperationSpec:
         assert self.configuration is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simcluster.engine import Shared
+from simcluster.models.machine.certificate import out_of_date, read
 from simcluster.models.machine.network import Backend
 
 #: The host of rules that name none.
@@ -42,12 +43,16 @@ class Location(NamedTuple):
 
 
 class VirtualHost(NamedTuple):
-    """One server block: `secret` is `namespace/name` of its certificate, `fake` whether the default one stands in."""
+    """One server block: `secret` is `namespace/name` of its certificate, `fake` whether the default one stands in.
+
+    `block` is the certificate it presents, without line breaks.
+    """
 
     name: str
     locations: tuple[Location, ...]
     secret: str = ""
     fake: bool = False
+    block: str = ""
 
 
 class Configuration(Shared):
@@ -73,6 +78,21 @@ class Configuration(Shared):
                 return self.hosts[f"*.{rest}"]
         return self.hosts.get(CATCH_ALL)
 
+    def objection(self, host: str, now_ns: int) -> str:
+        """Why a client refuses the certificate that a host presents, in OpenSSL's words; "" if it does not.
+
+        One that was made elsewhere is taken as it is; who signed does not matter.
+        """
+        found = self.host(host)
+        if found is None or not found.secret or found.fake:
+            return "unable to get local issuer certificate"
+        leaf = read(found.block)
+        if leaf is None:
+            return ""
+        if leaf.names and host.partition(":")[0] not in leaf.names:
+            return f"no alternative certificate subject name matches target host name '{host}'"
+        return out_of_date(leaf, now_ns)
+
     def locate(self, host: str, path: str) -> Location | None:
         """The location for a request: an exact path, else the longest prefix; None is the default backend's 404."""
         found = self.host(host)
@@ -83,8 +103,9 @@ class Configuration(Shared):
         return None
 
     def same_servers(self, other: Configuration) -> bool:
-        """Whether nginx need not reload: endpoints change without."""
-        return self.hosts == other.hosts and list(self.upstreams) == list(other.upstreams)
+        """Whether nginx need not reload: endpoints and certificates change without."""
+        hosts, others = ([one._replace(block="") for one in each.hosts.values()] for each in (self, other))
+        return hosts == others and list(self.upstreams) == list(other.upstreams)
 
 
 def in_order(locations: list[Location]) -> tuple[Location, ...]:

@@ -1,6 +1,6 @@
 """The kubelet's own check before it runs a pod: does it fit this node after all?
 
-Source: lifecycle/predicate.go (canAdmitPod, generalFilter) and kubelet.go (rejectPod), 1.32.
+Source: sysctl/allowlist.go, lifecycle/predicate.go (canAdmitPod, generalFilter) and kubelet.go (rejectPod), 1.32.
 Leaves out: device plugins, topology manager, eviction under pressure, OS selectors.
 """
 
@@ -17,9 +17,11 @@ from simcluster.control.kubelet.podspec import (
     init_containers_of,
     is_sidecar,
     memory_bytes,
+    sysctls_of,
 )
 from simcluster.control.nodes.nodeselector import node_selector_matches
 from simcluster.control.nodes.taints import NO_EXECUTE, find_untolerated, taints_of
+from simcluster.models.machine.kernel.namespaces import SAFE
 from simcluster.models.machine.machine import Machine
 
 
@@ -39,6 +41,11 @@ def admit(
     wanted: tuple[int, int] | None = None,
 ) -> Rejection | None:
     """Why the pod may not run here, or None. `used`, `wanted`: what the others and it reserve, if that is known."""
+    for name in sysctls_of(pod):
+        if (plain := name.replace("/", ".")) not in SAFE:
+            return Rejection("SysctlForbidden", f'forbidden sysctl: "{plain}" not allowlisted')
+        if pod["spec"].get("hostNetwork") and plain.startswith("net."):
+            return Rejection("SysctlForbidden", f'forbidden sysctl: "{plain}" not allowed with host net enabled')
     if node is not None and not matches_node(pod, node):
         return Rejection(
             "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"

@@ -72,6 +72,12 @@ def container_named(pod: Pod, name: str) -> Json:
     return next(c for c in every if c["name"] == name)
 
 
+def sysctls_of(pod: Pod) -> dict[str, str]:
+    """`securityContext.sysctls`: values by name."""
+    settings = (pod["spec"].get("securityContext") or {}).get("sysctls") or ()
+    return {setting["name"]: str(setting.get("value", "")) for setting in settings}
+
+
 def cpu_millis(container: Json, which: str) -> int | None:
     """CPU request or limit in millicores; a request defaults to the limit."""
     text = _resource(container, which, "cpu")

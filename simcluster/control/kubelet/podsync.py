@@ -30,6 +30,7 @@ from simcluster.control.kubelet.podspec import (
     pod_memory_limit,
     qos_class,
     restart_policy,
+    sysctls_of,
 )
 from simcluster.control.kubelet.probeworker import PodProbes
 from simcluster.control.kubelet.runs import Run
@@ -41,7 +42,8 @@ from simcluster.engine import SECOND, Parted
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.kernel.cgroups import PodGroup
-from simcluster.models.machine.runtime import RuntimeFailure
+from simcluster.models.machine.kernel.namespaces import refusal
+from simcluster.models.machine.runtime import SHIM_FAILED, RuntimeFailure
 
 #: The handlers that containerd is configured with (its default configuration).
 RUNTIME_HANDLERS = ("", "runc")
@@ -141,6 +143,9 @@ class PodSync(Parted):
             hosted.pod_event("Warning", "DNSConfigForming", message)
         try:
             self._check_handler()
+            sysctls = sysctls_of(pod)
+            if wrong := refusal(sysctls):
+                raise RuntimeFailure(SHIM_FAILED + wrong)
             sandbox = hosted.host.machine.runtime.create_sandbox(
                 namespace_of(pod),
                 hosted.name,
@@ -159,6 +164,7 @@ class PodSync(Parted):
             self.finished(True, False)
             return
         hosted.host.volumes.attach(pod, sandbox)
+        hosted.host.machine.os.namespaces.set(hosted.uid, sysctls)
         most = hosted.host.config.pod_pids_limit
         if most > 0:  # the pod's cgroup is made with it, and keeps it whatever the kubelet reads later
             hosted.host.machine.os.pids.set_limit(hosted.uid, most)

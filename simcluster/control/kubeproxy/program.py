@@ -15,6 +15,7 @@ from simcluster.control.kubeproxy.configuration import (
 from simcluster.control.kubeproxy.proxy import SYNC_BOUNDS, KubeProxy
 from simcluster.engine import format_rfc3339
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.imagereference import repository_of
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.models.machine.shell.files import FileError
@@ -54,6 +55,10 @@ _SYNCS = Columns(
 )  # fmt: skip
 
 
+#: Builds that write wrong probabilities: how many times as many connections the first endpoint gets as all others.
+UNEVEN = {"jackcuii/kube-proxy": 9}
+
+
 class ProxyProgram(WrappedProgram):
     """kube-proxy's process: while it runs, the rules of its node follow the Services."""
 
@@ -73,6 +78,7 @@ class ProxyProgram(WrappedProgram):
         self._introduce(configuration)
         self.inner.start()
         self.proxy.min_sync_ns = configuration.min_sync_ns
+        self.proxy.bias = UNEVEN.get(repository_of(self.container.spec.image), 0)
         self.proxy.clock, self.proxy.complains = self.container.machine.os.clock, self._refused
         self.proxy.start()
 

@@ -41,6 +41,9 @@ RELIST_NS = 2 * SECOND
 #: How often a reflector tries again when every attempt fails: the cap of its backoff (client-go, reflector.go).
 RECONNECT_NS = 30 * SECOND
 
+#: A rule unlike any that is worked out.
+_ANOTHERS = Rule((), drop=True, sticky=True)
+
 
 class KubeProxy:
     """The service rules of one node.
@@ -54,6 +57,7 @@ class KubeProxy:
         min_sync_ns: shortest time between two syncs.
         clock: of its node; by it the API server's certificate is judged.
         complains: given the reason why a new connection fails.
+        bias: so many times as many connections the first of several endpoints gets as all others; 0: all alike.
         syncs: how long its process has taken to write rules; `synced_ns` when last, `queued_ns` when it was to.
     """
 
@@ -68,6 +72,8 @@ class KubeProxy:
         self._dirty: dict[tuple[str, str], None] = {}
         self._programmed: dict[tuple[str, str], ServiceRules] = FlatDict()
         self.min_sync_ns = MIN_SYNC_PERIOD_NS
+        self.bias = 0
+        self._written_with = 0  # the bias of what is programmed
         self._last_sync_ns = -MIN_SYNC_PERIOD_NS
         self.syncs, self.synced_ns, self.queued_ns = Tally(SYNC_BOUNDS), 0, 0
         self._scheduled: Timer | None = None
@@ -86,6 +92,10 @@ class KubeProxy:
         store = self.client.cache
         # What a former process programmed and is no longer wanted goes with the first sync.
         self._dirty = dict.fromkeys(self._programmed)
+        if self.bias != self._written_with:  # what stands there is another build's: every rule is written anew
+            self._written_with = self.bias
+            for service, written in self._programmed.items():
+                self._programmed[service] = ServiceRules(dict.fromkeys(written.rules, _ANOTHERS))
         for resource in ("services", SLICES):
             informer = Informer(self.sim, f"kube-proxy/{self.node}", resource, self._changed)
             for obj in store.objects(resource):
@@ -172,4 +182,7 @@ class KubeProxy:
                 self.network.set_rules(self.node, key, None)
         for key, rule in wanted.items():
             if known.get(key) != rule:
-                self.network.set_rules(self.node, key, rule.backends, drop=rule.drop, sticky=rule.sticky)
+                backends = rule.backends
+                if self.bias and len(backends) > 1:
+                    backends = backends[:1] * (self.bias * (len(backends) - 1)) + backends[1:]
+                self.network.set_rules(self.node, key, backends, drop=rule.drop, sticky=rule.sticky)

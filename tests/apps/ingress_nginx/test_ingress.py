@@ -3,8 +3,10 @@
 import re
 
 import pytest
+import yaml
 
 from simcluster.engine import SECOND
+from simcluster.models.machine.certificate import authority, issued
 from simcluster.world import World
 
 SHOP = """
@@ -104,7 +106,10 @@ def test_routes_by_host_and_path(world):
     assert ask(world, "/nobody") == ask(world, "/missing/x") == "503"
     assert ask(world, "/nobody/x") == "200"  # Exact
     assert ask(world, host="secure.example.com") == "308"
-    assert ask(world, host="secure.example.com", entry=f"https://{ENTRY}") == "200"
+    assert (
+        ask(world, host="secure.example.com", entry=f"https://{ENTRY}") == "000"
+    )  # its certificate is the default one
+    assert ask(world, host="secure.example.com", entry=f"-k https://{ENTRY}") == "200"
     service = world.api.store.get("services", "ingress-nginx", "ingress-nginx-controller")
     port = service["spec"]["ports"][0]["nodePort"]
     assert ask(world, entry=f"http://{world.machines['worker-2'].address}:{port}") == "200"
@@ -284,3 +289,31 @@ def test_nginx_says_why_an_endpoint_did_not_answer(world):
     refused = [line for line in said if '"GET / HTTP/1.1" 502 ' in line]
     assert len(failed) == len(refused) > 20
     assert "" not in said
+
+
+def test_users_over_tls_refuse_what_is_out_of_date(world):
+    users = world.traffic.add_users(
+        "people", "ingress-nginx", ENTRY.partition(".")[0], 443, rps=20, mix={"secure.example.com/": 1.0}, tls=True
+    )
+
+    def share(seconds=10):
+        world.run_for(seconds * SECOND)
+        return users.window(world.sim.now - 5 * SECOND, world.sim.now).success_ratio
+
+    def renewed(names, until_ns):
+        made = issued(authority("CA", "k"), names, not_after_ns=until_ns)
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "secure-tls"}, "type": "kubernetes.io/tls",
+                  "stringData": {"tls.crt": made.pem(), "tls.key": "key"}}  # fmt: skip
+        world.apply(yaml.safe_dump(secret))
+
+    assert share() == 0.0  # the controller's own certificate
+    renewed(("secure.example.com",), world.sim.now + 40 * SECOND)
+    assert share(15) == 1.0
+    assert share(45) == 0.0  # it has expired meanwhile
+    assert set(users.window(world.sim.now - 5 * SECOND, world.sim.now).errors) == {"protocol"}
+    refused = world.kubectl().run(f"exec client -- curl -s -S -H 'Host: secure.example.com' https://{ENTRY}/")
+    assert "SSL certificate problem: certificate has expired" in refused.stderr
+    renewed(("elsewhere.org",), world.sim.now + 4000 * SECOND)
+    assert share(15) == 0.0
+    renewed(("secure.example.com",), world.sim.now + 4000 * SECOND)
+    assert share(15) == 1.0

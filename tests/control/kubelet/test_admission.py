@@ -2,6 +2,7 @@
 
 import pytest
 
+from simcluster.models.machine.kernel.containerfiles import read
 from tests.clusters.nodes import NodeBench
 
 
@@ -41,6 +42,53 @@ def test_only_taints_that_execute_concern_the_kubelet(bench, effect, phase):
     if phase == "Failed":
         text = "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"
         assert bench.events() == [("TaintToleration", text, 1)]
+
+
+def sysctl(name, value):
+    return {"securityContext": {"sysctls": [{"name": name, "value": value}]}}
+
+
+def test_a_pod_has_kernel_parameters_of_its_own(bench):
+    bench.pod(spec=sysctl("net.ipv4.ip_local_port_range", "32000 32003"))
+    bench.pod("plain")
+    bench.run(10)
+    kernel = bench.machine.os
+    by_name = {c.spec.pod_name: c for c in bench.machine.containers()}
+    own, plain = by_name["app"], by_name["plain"]
+    assert (kernel.port_count(own), kernel.port_count(plain), kernel.ports.smallest) == (4, 28232, 4)
+    shown = [read(each, "/proc/sys/net/ipv4/ip_local_port_range") for each in (own, plain)]
+    assert shown == ["32000\t32003\n", "32768\t60999\n"]
+    bench.admin.delete("pods", "shop", "app")
+    bench.run(60)
+    assert kernel.ports.smallest == 28232
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "said"),
+    [
+        (
+            sysctl("net.core.somaxconn", "9"),
+            "SysctlForbidden",
+            'forbidden sysctl: "net.core.somaxconn" not allowlisted',
+        ),
+        (
+            {**sysctl("net.ipv4.tcp_syncookies", "1"), "hostNetwork": True},
+            "SysctlForbidden",
+            'forbidden sysctl: "net.ipv4.tcp_syncookies" not allowed with host net enabled',
+        ),
+        (
+            sysctl("net.ipv4.ip_local_port_range", "9 8"),
+            "FailedCreatePodSandBox",
+            "ip_local_port_range: invalid argument",
+        ),
+    ],
+)
+def test_parameters_that_a_pod_cannot_have(bench, spec, reason, said):
+    bench.pod(spec=spec)
+    bench.run(5)
+    (found, message, _), *_ = bench.events()
+    assert found == reason
+    assert said in message
 
 
 def test_a_runtime_that_is_not_configured(bench):

@@ -43,7 +43,7 @@ def test_leaked_descriptors_grow_with_the_work_done():
 def test_ephemeral_ports_run_out_after_a_minute_of_short_connections():
     node = one_machine()
     client = start(node, "client")
-    node.os.sysctls.set("net.ipv4.ip_local_port_range", "32768 33767")
+    node.os.namespaces.set(client.spec.pod_uid, {"net.ipv4.ip_local_port_range": "32768 33767"})
     assert node.os.connections(client, 0.0, 0.0, outgoing_per_s=50.0).refused == 0.0
     version = node.network.version
     node.sim.run_for(30 * SECOND)

@@ -1,9 +1,16 @@
 """Limits and injected failures as processes in containers meet them: by reading, writing, forking, telling the time."""
 
+import pytest
+
 from simcluster.engine import SECOND
 from simcluster.engine.clock import DAY
+from simcluster.faults import registry
+from simcluster.faults.system_calls.system_call import CallParams
 from simcluster.models.machine.imagetools import execute
 from simcluster.models.machine.kernel import cgroupfiles
+from simcluster.models.machine.kernel.calltable import CALLS, PROBES
+from simcluster.models.machine.kernel.errors import NUMBER
+from simcluster.models.machine.runtime import RuntimeFailure
 from tests.clusters.onemachine import one_machine, start
 
 MIB = 1 << 20
@@ -73,3 +80,59 @@ def test_a_container_reads_the_clock_of_its_node():
     assert run(server, "date +%F").stdout == "2026-02-28\n"
     node.os.syscalls.inject("clock", "EINVAL", 1.0)
     assert run(server, "date").code == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "said"),
+    [
+        ("nanosleep", "sleep 5; date +%S", "00\n"),
+        ("prlimit", "ulimit -n 20", "ulimit: error setting limit (Operation not permitted)"),
+        ("setns", "true", "error executing setns process"),
+    ],
+)
+def test_calls_of_shells_and_of_the_runtime_fail(name, line, said):
+    node = one_machine()
+    server = start(node, "web")
+    number = node.os.syscalls.inject(name, CALLS[name], 1.0, container_id=server.container_id)
+    try:
+        answer = node.runtime.execute(server, ("sh", "-c", line)).result
+        heard = answer.stdout + answer.stderr
+    except RuntimeFailure as failure:
+        heard = str(failure)
+    assert said in heard
+    node.os.syscalls.remove(number)
+    assert said not in str(node.runtime.execute(server, ("sh", "-c", line)))
+
+
+@pytest.mark.parametrize("name", ["mmap", "brk"])
+def test_a_process_that_gets_no_memory_ends(name):
+    node = one_machine()
+    server, other = start(node, "web"), start(node, "other")
+    node.os.syscalls.inject(name, "ENOMEM", 1.0, container_id=server.container_id)
+    for container in (server, other):
+        container.set_memory(container.memory_bytes + MIB)
+    assert (server.running, server.exit_code, other.running) == (False, 2, True)
+    assert "cannot allocate memory" in server.message or "cannot allocate memory" in server.log.read()[-1].text
+
+
+def test_a_socket_that_is_refused_is_no_connection():
+    node = one_machine()
+    server = start(node, "web")
+    node.os.syscalls.inject("socket", "EACCES", 0.5)
+    assert node.os.connections(server, 0.0, 0.0, outgoing_per_s=1.0).refused == 0.5
+    assert {node.os.connect(server) for _ in range(20)} == {"", "EACCES"}
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_every_known_name_acts_or_says_what_fits(name):
+    probe = PROBES[name]
+    if probe.why:
+        with pytest.raises(ValueError, match="the nearest that fits is"):
+            CallParams(call=name)
+        assert probe.nearest.split(" ")[0] in registry.ids()
+    else:
+        found = CallParams(call=name)
+        assert (found.call, found.errno, found.probability) == (probe.call, probe.errno, probe.probability)
+        assert found.call in CALLS
+        assert found.errno in NUMBER
+    assert len(PROBES) == 47

@@ -66,6 +66,7 @@ def _ways(node: Machine) -> object:
 
 def _ports(node: Machine, seconds: int = 120) -> object:
     web = start(node, "web")
+    web.sandbox.host_network = True  # a pod has a range of its own
     node.os.connections(web, 0.0, 0.0, outgoing_per_s=600.0)
     node.sim.run_for(seconds * SECOND)
     return node.os.connections(web, 0.0, 0.0, outgoing_per_s=600.0).refused

@@ -127,9 +127,9 @@ def test_without_descriptors_connections_wait_and_nobody_answers(world):
 
 def test_a_caller_without_ports_fails_at_once_and_recovers():
     world, _ = build("env: [{name: BACK, value: 'back:80'}]", rps=40)
-    nodes = [machine.os.sysctls for machine in world.machines.values()]
-    for sysctls in nodes:
-        assert sysctls.set("net.ipv4.ip_local_port_range", "32768 33067") == ""
+    pods = [(machine.os.namespaces, uid) for machine in world.machines.values() for uid in machine.runtime.sandboxes]
+    for namespaces, uid in pods:
+        namespaces.set(uid, {"net.ipv4.ip_local_port_range": "32768 33067"})
     met(world, 20)
     texts, seen = {}, []
     for _ in range(8):
@@ -137,8 +137,8 @@ def test_a_caller_without_ports_fails_at_once_and_recovers():
         texts.update(dict.fromkeys(local_errors(world)))
     assert sum(s.failed for s in seen) > 0.2 * sum(s.sent for s in seen)
     assert list(texts) == ["EADDRNOTAVAIL"]
-    for sysctls in nodes:
-        sysctls.set("net.ipv4.ip_local_port_range", "32768 60999")
+    for namespaces, uid in pods:
+        namespaces.forget(uid)
     met(world, 10)
     assert met(world, 10).failed == 0
 

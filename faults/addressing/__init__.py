@@ -1,0 +1,1 @@
+"""Addresses of pods and routes between nodes."""

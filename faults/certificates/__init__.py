@@ -1,0 +1,1 @@
+"""Certificates that are out of date."""

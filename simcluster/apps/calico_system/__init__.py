@@ -1,0 +1,1 @@
+"""Calico: address pools and routes between nodes, by its custom resources."""
