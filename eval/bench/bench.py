@@ -22,6 +22,8 @@ REQUESTS_PER_S = 30.0
 SIMULATED_S = 600
 WARM_UP_S = 180
 FORKS = 20
+#: What is promised: simulated seconds a second, and milliseconds of a fork.
+LEAST_SPEED, MOST_FORK_MS = 300.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,12 @@ def measure(repeats: int = 3, seed: int = 0, progress: Callable[[str], None] | N
         Measurement(f"deploy Online Boutique and serve for {WARM_UP_S} s", "s", round(deploy_s, 3), (deploy_s,)),
     ]
     tell("forking")
-    found.append(_forks(world))
-    found.append(_reads(world))
-    found.append(_speed(Snapshot(world), repeats, tell))
-    return found
+    return [*found, _reads(world), *measure_world(world, repeats, tell)]
+
+
+def measure_world(world: World, repeats: int, tell: Callable[[str], None], slack: float = 1.0) -> list[Measurement]:
+    """Forks and speed of a loaded world; `slack`: so much slower it may be than is promised."""
+    return [_forks(world, slack), _speed(Snapshot(world), repeats, tell, slack)]
 
 
 def _silent(_: str) -> None:
@@ -106,10 +110,11 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - began, result
 
 
-def _forks(world: World) -> Measurement:
+def _forks(world: World, slack: float) -> Measurement:
     times = tuple(round(1000 * _timed(world.fork)[0], 3) for _ in range(FORKS))
     median = round(statistics.median(times), 3)
-    return Measurement("fork the loaded world", "ms", median, times, "< 20 ms", median < 20.0)
+    most = MOST_FORK_MS * slack
+    return Measurement("fork the loaded world", "ms", median, times, f"< {most:g} ms", median < most)
 
 
 def _reads(world: World) -> Measurement:
@@ -125,16 +130,16 @@ def _command(kubectl: Any, text: str) -> Callable[[], Any]:
     return run
 
 
-def _speed(snapshot: Snapshot[World], repeats: int, tell: Callable[[str], None]) -> Measurement:
+def _speed(snapshot: Snapshot[World], repeats: int, tell: Callable[[str], None], slack: float) -> Measurement:
     speeds = []
     for number in range(max(1, repeats)):
         tell(f"ten simulated minutes at {REQUESTS_PER_S:g} requests a second, repeat {number + 1} of {repeats}")
         world = snapshot.restore()
         spent_s, _ = _timed(_minutes(world))
         speeds.append(round(SIMULATED_S / spent_s, 1))
-    median = statistics.median(speeds)
+    median, least = statistics.median(speeds), LEAST_SPEED / slack
     name = f"{SIMULATED_S // 60} simulated minutes of Online Boutique at {REQUESTS_PER_S:g} requests a second"
-    return Measurement(name, "simulated s / s", median, tuple(speeds), ">= 300", median >= 300.0)
+    return Measurement(name, "simulated s / s", median, tuple(speeds), f">= {least:g}", median >= least)
 
 
 def _minutes(world: World) -> Callable[[], None]:

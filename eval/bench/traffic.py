@@ -40,20 +40,27 @@ def measure_traffic(progress: Callable[[str], None] | None = None) -> list[Measu
     """All figures of traffic."""
     tell = progress or _silent
     world, users = settled(SERVICES, USUAL_RATE, tell)
-    pods = len(world.traffic.servers)
-    usual = Snapshot(world)
-    calm = _speeds({"calm": usual}, CALM_S, tell)["calm"]
-    found = [_speed(f"{pods} pods at {USUAL_RATE:g} requests/s, calm", calm, LEAST_CALM)]
-    found += _collapsed(world, users, pods, tell)
+    pods, usual = len(world.traffic.servers), Snapshot(world)
+    found = measure_large(world, users, tell)
     del world, users
     found += [*_rates(usual, tell), *_sizes(usual, pods, tell)]
     return [*found, *measure_callgraphs(tell), *measure_queue(tell)]
 
 
-def settled(services: int, rate: float, tell: Callable[[str], None]) -> tuple[World, UserLoad]:
+def measure_large(world: World, users: UserLoad, tell: Callable[[str], None], slack: float = 1.0) -> list[Measurement]:
+    """A settled world calm and collapsed, which it is then; `slack`: so much slower it may be than is promised."""
+    pods = len(world.traffic.servers)
+    calm = _speeds({"calm": Snapshot(world)}, CALM_S, tell)["calm"]
+    found = [_speed(f"{pods} pods at {USUAL_RATE:g} requests/s, calm", calm, LEAST_CALM / slack)]
+    return [*found, *_collapsed(world, users, tell, slack)]
+
+
+def settled(
+    services: int, rate: float, tell: Callable[[str], None], *, observed: bool = False
+) -> tuple[World, UserLoad]:
     """A world whose users have been there for two minutes; times scale with the rate, so that utilisations do not."""
     tell(f"{services} services at {rate:g} requests a second")
-    world, users = tree_world(services, rate=rate, pace=rate / USUAL_RATE)
+    world, users = tree_world(services, rate=rate, pace=rate / USUAL_RATE, observed=observed)
     world.run_for(120 * SECOND)
     return world, users
 
@@ -106,8 +113,9 @@ def _accelerator(switch: str) -> Iterator[None]:
             os.environ[fast.SWITCH] = before
 
 
-def _collapsed(world: World, users: UserLoad, pods: int, tell: Callable[[str], None]) -> list[Measurement]:
+def _collapsed(world: World, users: UserLoad, tell: Callable[[str], None], slack: float) -> list[Measurement]:
     """Speed and fork of the collapsed world; the share of requests that fail says that it is."""
+    pods = len(world.traffic.servers)
     world.traffic.schedule_rate(users, SPIKE * users.rps, after_ns=SECOND, lasts_ns=SPIKE_S * SECOND)
     tell("a spike, and what it leaves behind")
     world.run_for(60 * SECOND)
@@ -125,11 +133,10 @@ def _collapsed(world: World, users: UserLoad, pods: int, tell: Callable[[str], N
     for switch, words, least in modes:
         with _accelerator(switch):
             speeds = _speeds({f"collapsed{words}": snapshot}, COLLAPSED_S, tell)
-        found.append(_speed(name + words, next(iter(speeds.values())), least))
+        found.append(_speed(name + words, next(iter(speeds.values())), least / slack))
     forks = tuple(round(1000 * _forked(world), 1) for _ in range(FORKS))
-    median = statistics.median(forks)
-    bound, holds = f"< {MOST_FORK_MS:g}", median < MOST_FORK_MS
-    return [*found, Measurement(f"{pods} pods, collapsed: fork", "ms", median, forks, bound, holds)]
+    median, most = statistics.median(forks), MOST_FORK_MS * slack
+    return [*found, Measurement(f"{pods} pods, collapsed: fork", "ms", median, forks, f"< {most:g}", median < most)]
 
 
 def _forked(world: World) -> float:

@@ -50,14 +50,22 @@ def tree_spec(
 
 
 def tree_world(
-    services: int = 140, replicas: int = 3, rate: float = USUAL_RATE, nodes: int = 14, pace: float = 1.0
+    services: int = 140,
+    replicas: int = 3,
+    rate: float = USUAL_RATE,
+    nodes: int = 14,
+    pace: float = 1.0,
+    *,
+    observed: bool = False,
 ) -> tuple[World, UserLoad]:
-    """A cluster that runs the tree on nodes of 16 cores, and its users, who begin at once."""
+    """A cluster that runs the tree on nodes of 16 cores, and its users, who begin at once; `observed`: by telemetry."""
     workers = (NodeSpec(f"worker-{i + 1}", cpu=16, memory=64 << 30) for i in range(nodes))
     world = World(nodes=(NodeSpec(CONTROL_PLANE, control_plane=True), *workers))
     spec = tree_spec(services, replicas, rate, pace=pace)
     world.catalog.add(application_of(spec))
     world.catalog.publish(world.registry)
+    if observed:
+        world.observe()
     world.apply(as_yaml(manifests_of(spec)))
     world.run_for(60 * SECOND)
     users = world.traffic.add_users("people", "default", "s0", 8080, rps=rate, timeout_ns=int(USER_NS / pace))

@@ -59,7 +59,9 @@ class Repair(Content):
     """
 
     id: str
-    of: Literal["object", "given", "deployment", "selector", "spelling", "cpu", "unit", "node", "missing", "extra"]
+    of: Literal[
+        "object", "spec", "given", "deployment", "selector", "spelling", "cpu", "unit", "node", "missing", "extra"
+    ]
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
 
@@ -148,7 +150,7 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
     if stored is None:
         return {}
     marks = _of_object(stored, changed)
-    found = {"object": marks}
+    found = {"object": marks, **({"spec": marks} if "spec" in stored else {})}
     if all(fact.before is not None for fact in changed):  # who applies takes nothing away that others have set
         found["given"] = marks
     if place.kind == "Deployment":

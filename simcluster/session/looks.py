@@ -148,6 +148,10 @@ def _date(words: list[str]) -> bool:
     return all(word.startswith("+") or word in ("-u", "-R", "-Is", "--utc") for word in words)
 
 
+def _openssl(words: list[str]) -> bool:
+    return words[:1] in (["verify"], ["x509"]) and "-out" not in words
+
+
 _JUDGED: dict[str, Callable[[list[str]], bool]] = {
     "sysctl": _sysctl,
     "smartctl": _smartctl,
@@ -159,6 +163,7 @@ _JUDGED: dict[str, Callable[[list[str]], bool]] = {
     "ethtool": _ethtool,
     "sed": _sed,
     "date": _date,
+    "openssl": _openssl,
 }
 
 

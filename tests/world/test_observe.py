@@ -165,8 +165,8 @@ def test_a_partition_is_a_scrape_that_times_out(world: World) -> None:
     address = world.machines[there].address
     assert latest(select(world, "up", instance=f"{address}:9100")) == [0.0]
     assert latest(select(world, "scrape_duration_seconds", instance=f"{address}:9100")) == [10.0]
-    target = next(target for target in server.targets if target.address == f"{address}:9100")
-    assert server.targets[target].error.endswith("context deadline exceeded")
+    target = next(target for target in server.loops if target.address == f"{address}:9100")
+    assert server.loops[target].health.error.endswith("context deadline exceeded")
 
 
 def test_a_container_that_starts_again_leaves_a_gap_and_a_new_pod_has_nothing(world: World) -> None:
@@ -198,6 +198,9 @@ def test_who_may_not_list_discovers_nothing(world: World) -> None:
 def test_the_configuration_is_read_again(world: World) -> None:
     found = json.loads(world.kubectl().run("get configmap -n observe prometheus-server -o json").stdout)
     text = found["data"]["prometheus.yml"].replace("job_name: kube-proxy", "job_name: proxies")
+    mapped = "regex: __meta_kubernetes_node_label_(.+)\n"
+    assert mapped in text
+    text = text.replace(mapped, f"{mapped}        replacement: its_$1\n")
     world.kubectl().run(
         "patch configmap -n observe prometheus-server --type merge -p "
         + "'" + json.dumps({"data": {"prometheus.yml": text}}).replace("'", "") + "'"
@@ -205,6 +208,7 @@ def test_the_configuration_is_read_again(world: World) -> None:
     world.run_for(150 * SECOND)
     assert latest(select(world, "up", job="proxies")) == [1.0] * 3
     assert all(is_stale(series.values)[-1] for series in select(world, "up", job="kube-proxy"))
+    assert latest(select(world, "up", job="kubernetes-nodes", its_kubernetes_io_os="linux")) == [1.0] * 3
 
 
 def test_looking_changes_nothing_and_copies_go_on_alike(world: World) -> None:

@@ -14,6 +14,7 @@ from simcluster.engine import FlatDict
 from simcluster.engine.clock import unix_seconds
 from simcluster.models.machine.container import Container, Sandbox
 from simcluster.models.machine.kernel import cgroupfiles, memory
+from simcluster.models.machine.kernel.cfs import CpuStat
 from simcluster.models.machine.kernel.cgroups import PODS, scope_of, weight_of
 from simcluster.models.machine.kernel.pids import PER_CONTAINER
 from simcluster.models.machine.machine import Machine
@@ -158,11 +159,12 @@ class CAdvisor:
                 continue
             entry = known.get(run.container_id) or _described(run)
             kept[run.container_id] = entry
-            found[entry.group] = entry.group.columns.row(self._numbers(run, run.container_id in moved, seen))
+            stat = run.cpu_stat()
+            found[entry.group] = entry.group.columns.row(self._numbers(run, stat, run.container_id in moved, seen))
             total = pods.get(entry.path)
             if total is None:
                 total = pods[entry.path] = _Sum(entry.pod)
-            total.used += run.cpu_ns // 1000
+            total.used += stat.usage_usec
             total.held += run.memory_bytes
             total.count += 1
         self._groups = kept
@@ -191,9 +193,9 @@ class CAdvisor:
                 found[group] = _NETWORK.row((heard, 0, 0, came, said, 0, 0, went))
         self._cards = kept
 
-    def _numbers(self, run: Container, moved: bool, seen: float) -> list[float]:
+    def _numbers(self, run: Container, stat: CpuStat, moved: bool, seen: float) -> list[float]:
         """Numbers of a container; `moved`: whether it has read or written, `seen`: the present instant."""
-        machine, spec, stat = self.machine, run.spec, run.cpu_stat()
+        machine, spec = self.machine, run.spec
         anonymous, limit, uid = run.memory_bytes, spec.memory_limit, spec.pod_uid
         cache = memory.file_bytes(machine, run) if moved else memory.program_bytes(run)
         if limit is not None:
@@ -246,11 +248,11 @@ class CAdvisor:
         slices = {path: _Sum(_slice(path)) for path in (PODS, *(_tier(tier) for tier in _TIERS))}
         for path, pod in pods.items():
             found[pod.group] = _SUM.row(((pod.used + self._gone(path)) / 1e6, pod.held, pod.count))
-            for above, total in slices.items():
-                if path.startswith(f"{above}/"):
-                    total.used += pod.used
-                    total.held += pod.held
-                    total.count += pod.count
+            for above in _above(path):
+                total = slices[above]
+                total.used += pod.used
+                total.held += pod.held
+                total.count += pod.count
         running = slices[PODS].count
         for path, total in slices.items():
             used = total.used + self._gone(path)
@@ -279,6 +281,12 @@ def _shares(request: float) -> int:
     """`cpu.shares` as cAdvisor works it out of the group's weight (opencontainers/cgroups, inverted)."""
     weight = weight_of(request)
     return max(2, 2 + (weight - 1) * 262_142 // 9_999)
+
+
+@functools.lru_cache(maxsize=4096)
+def _above(path: str) -> tuple[str, ...]:
+    """The slices in which a pod's control group lies."""
+    return tuple(above for above in (PODS, *map(_tier, _TIERS)) if path.startswith(f"{above}/"))
 
 
 def _described(run: Container) -> _Known:

@@ -7,6 +7,7 @@ collectors of what the machine does not have (mdadm, xfs, wireless …), and num
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from simcluster.engine import SECOND, FlatDict
 from simcluster.engine.clock import unix_seconds
@@ -14,6 +15,7 @@ from simcluster.models.machine.cooling import LIMIT_C
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.hosttools.blockfiles import stat_fields
 from simcluster.models.machine.kernel import interrupts, memory, snmp, thermalfiles, usage
+from simcluster.models.machine.kernel.cputime import CpuTime
 from simcluster.models.machine.kernel.thermalfiles import HIGH_C
 from simcluster.models.machine.machine import Machine
 from simcluster.telemetry.exposition import instant
@@ -147,9 +149,10 @@ class NodeExporter:
     def samples(self) -> Samples:
         """Everything now."""
         machine = self.machine
-        found: dict[Group, Row] = {Group(_HOST): _HOST.row(self._host())}
+        every = machine.os.times.each()
+        found: dict[Group, Row] = {Group(_HOST): _HOST.row(self._host(every))}
         hertz, throttled = thermalfiles.mhz(machine) * 1e6, machine.cooling.events
-        for number, one in enumerate(machine.os.times.each()):
+        for number, one in enumerate(every):
             times = (one.idle, one.iowait, 0, 0, 0, one.steal, one.system, one.user)
             row = [each / SECOND for each in times]
             found[self._group(_CPU, "cpu", str(number))] = _CPU.row((*row, hertz, throttled))
@@ -166,12 +169,12 @@ class NodeExporter:
         found[self._named()] = _UNAME.row((1,))
         return found
 
-    def _host(self) -> list[float]:
+    def _host(self, every: Sequence[CpuTime]) -> list[float]:
         machine, kernel = self.machine, self.machine.os
         info = memory.info(machine, kernel.shared_bytes())
         values, sockets = snmp.values(machine), snmp.sockets(machine)
         used = sockets.established + sockets.listening
-        raised, switches = interrupts.totals(machine)
+        raised, switches = interrupts.totals(machine, every)
         amounts = (
             info.total, info.free, info.available, info.buffers, info.cached, 0,
             info.anonymous + info.cached // 2, info.cached - info.cached // 2, 0, 0, info.anonymous, info.cached // 3,

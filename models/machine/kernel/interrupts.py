@@ -8,9 +8,13 @@ between CPUs (RES, CAL, TLB), thermal interrupts, machine checks (there are none
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
 from simcluster.engine import SECOND
-from simcluster.engine.streams import mix
+from simcluster.engine.streams import Streams, mix
 from simcluster.models.machine.kernel.cfs import SLICE_NS
+from simcluster.models.machine.kernel.cputime import CpuTime
 from simcluster.models.machine.machine import Machine
 
 #: CONFIG_HZ of Ubuntu 24.04's generic kernel (6.8).
@@ -52,11 +56,12 @@ def switches(machine: Machine) -> int:
     return totals(machine)[1]
 
 
-def totals(machine: Machine) -> tuple[int, int]:
-    """Interrupts and context switches since boot."""
+def totals(machine: Machine, times: Sequence[CpuTime] | None = None) -> tuple[int, int]:
+    """Interrupts and context switches since boot; `times` of every CPU now, if somebody has looked."""
     devices = sum(sum(row) for row in (*packets(machine).values(), *requests(machine).values()))  # integers
-    busy = machine.os.times.all()
-    return sum(ticks(machine)) + devices, (busy.user + busy.system) // SLICE_NS + 2 * devices  # integers
+    busy = [one.user + one.system for one in (machine.os.times.each() if times is None else times)]
+    ticked = sum(used * HZ // SECOND for used in busy)  # integers
+    return ticked + devices, sum(busy) // SLICE_NS + 2 * devices  # integers
 
 
 def interrupts_file(machine: Machine) -> str:
@@ -90,7 +95,13 @@ def _columns(machine: Machine, devices: dict[str, list[int]]) -> list[int]:
 
 
 def _spread(machine: Machine, device: str, count: int) -> list[int]:
-    key = machine.sim.streams.key("queues", machine.name, device)
-    weights = [_LEAST + mix(key, cpu) % _SPAN for cpu in range(machine.cpu_cores)]
-    whole = sum(weights)  # integers
+    weights, whole = _queues(machine.sim.seed, machine.name, device, machine.cpu_cores)
     return [count * weight // whole for weight in weights]
+
+
+@functools.lru_cache(maxsize=4096)
+def _queues(seed: int, node: str, device: str, cores: int) -> tuple[tuple[int, ...], int]:
+    """Weights of a device's queues, and their sum."""
+    key = Streams(seed).key("queues", node, device)
+    weights = tuple(_LEAST + mix(key, cpu) % _SPAN for cpu in range(cores))
+    return weights, sum(weights)  # integers

@@ -7,6 +7,7 @@ Left out: swap (kubelet runs without), huge pages, NUMA.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from simcluster.models.machine.host import Host
@@ -42,10 +43,11 @@ class MemoryInfo(NamedTuple):
 def info(machine: Host, shared_bytes: int) -> MemoryInfo:
     """Memory of a machine now; `shared_bytes` is what is in all /dev/shm together."""
     total, used = machine.memory_bytes, machine.memory_used()
-    running = sum(1 for container in machine.containers() if container.running)
+    alive = [container for container in machine.containers() if container.state == "running"]
+    running = len(alive)
     slab = SLAB_BASE + SLAB_PER_CONTAINER * running
     left = max(0, total - used)
-    files = sum(file_bytes(machine, c) for c in machine.containers() if c.running)  # integers
+    files = sum(map(program_bytes, alive)) + _moved_bytes(machine, alive)  # integers
     wish = SYSTEM_CACHE + files + slab // 2
     cache = min(wish, max(0, left - machine.min_free))
     buffers = min(BUFFERS, cache // 20)
@@ -68,11 +70,19 @@ def file_bytes(machine: Host, container: Group) -> int:
     """
     if not container.running:
         return 0
-    own, key = program_bytes(container), container.container_id
-    moved = sum(io[0] + io[1] for (owner, _), io in machine.os.load.io.items() if owner == key)  # integers
-    if not moved:
-        return own
-    return own + min(moved, max(0, machine.memory_bytes - machine.memory_used() - machine.min_free) // 2)
+    return program_bytes(container) + _moved_bytes(machine, (container,))
+
+
+def _moved_bytes(machine: Host, containers: Sequence[Group]) -> int:
+    """Page cache of what some containers have read and written: half of what is free for each, at the most."""
+    moved = dict.fromkeys([container.container_id for container in containers], 0)
+    for (owner, _), io in machine.os.load.io.items():
+        if owner in moved:
+            moved[owner] += io[0] + io[1]
+    if not any(moved.values()):
+        return 0
+    most = max(0, machine.memory_bytes - machine.memory_used() - machine.min_free) // 2
+    return sum([min(amount, most) for amount in moved.values()])  # integers
 
 
 def meminfo_text(found: MemoryInfo) -> str:

@@ -29,6 +29,7 @@ from simcluster.models.machine.shell.immediate import Shell
 from simcluster.models.machine.shell.lexer import Code, ShellSyntaxError
 from simcluster.models.machine.shell.process import Process, shell_arguments
 from simcluster.models.machine.shell.runner import SHELLS
+from simcluster.telemetry.metrics.columns import Samples
 
 #: Working set of a busybox shell; a magnitude.
 SHELL_MEMORY_BYTES = 1_200_000
@@ -123,6 +124,15 @@ class ShellProgram(Program):
             if program.listens_on(call.port):
                 return program.answer(call)
         return self.runner.serve(call)
+
+    def leapt(self, since_ns: int) -> None:
+        """Idle time was skipped."""
+        for program in self.servers:
+            program.leapt(since_ns)
+
+    def exposition(self, call: Call) -> Samples | Answer | None:
+        """Metrics of the program that listens."""
+        return next((program.exposition(call) for program in self.servers if program.listens_on(call.port)), None)
 
     def run(self, argv: tuple[str, ...]) -> ExecResult | None:
         """Commands of the programs that the script started."""

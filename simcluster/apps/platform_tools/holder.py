@@ -8,7 +8,6 @@ the table of each node that it passes. Left out: keep-alive packets, memory of t
 from __future__ import annotations
 
 from simcluster.engine import SECOND, Timer
-from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.system.daemon import DaemonProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.traffic.cluster.resolve import container_at
@@ -81,7 +80,7 @@ class ConnectionHolder(DaemonProgram):
         for port in ports if address else ():
             for backend in network.route(sandbox.node, address, port, sandbox.address).backends:
                 there = container_at(network, backend) if network.connect(backend, sandbox.address) == "ok" else None
-                if there is not None and isinstance(there.program, ServerProgram) and there.program.server is not None:
+                if there is not None and there.container_id in self._traffic.servers:
                     found[there.container_id] = there
         return found
 

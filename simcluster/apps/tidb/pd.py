@@ -12,12 +12,13 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
+from simcluster.apps.tidb.metrics import MeteredProgram, of_pd
 from simcluster.apps.tidb.wording import log_line
 from simcluster.engine import MINUTE, SECOND, Shared, Timer
 from simcluster.engine.streams import mix
-from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.imagetools.network import contact
 from simcluster.models.machine.process import Answer, Call
+from simcluster.telemetry.metrics.columns import Group, Row
 
 CLIENT_PORT = 2379
 #: etcd's heartbeats are far more frequent; nobody here needs to know of a lost member earlier.
@@ -47,7 +48,7 @@ class Store(Shared):
         return "Down" if silent > DOWN_NS else "Disconnected"
 
 
-class PdProgram(ServerProgram):
+class PdProgram(MeteredProgram):
     """`pd-server`.
 
     Attributes:
@@ -56,6 +57,7 @@ class PdProgram(ServerProgram):
         stores: by address.
     """
 
+    metrics_port = CLIENT_PORT
     members: dict[str, None]
     leader: str
     stores: dict[str, Store]
@@ -84,6 +86,11 @@ class PdProgram(ServerProgram):
             return answer
         status, body = self._api(call.method, call.path)
         return answer._replace(status=status, body=json.dumps(body))
+
+    def samples(self) -> dict[Group, Row]:
+        """Its place among the members and, of the leader, what stores are like."""
+        now = self.container.sim.now
+        return of_pd(self.container, self.leader, [store.state_at(now) for store in self.stores.values()])
 
     # Life.
 

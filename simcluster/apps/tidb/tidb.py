@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 
+from simcluster.apps.tidb.metrics import MeteredProgram, of_tidb
 from simcluster.apps.tidb.pd import API, CALL_NS, CLIENT_PORT
 from simcluster.apps.tidb.tikv import PORT as TIKV_PORT
 from simcluster.apps.tidb.wording import log_line
 from simcluster.engine import SECOND
-from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.imagetools.network import contact
 from simcluster.models.machine.process import Answer, Call
+from simcluster.telemetry.metrics.columns import Group, Row
 
 STATUS_PORT = 10080
 RETRY_NS = 2 * SECOND
@@ -18,8 +19,10 @@ RETRY_NS = 2 * SECOND
 ATTEMPTS = 30
 
 
-class TidbProgram(ServerProgram):
+class TidbProgram(MeteredProgram):
     """`tidb-server`."""
+
+    metrics_port = STATUS_PORT
 
     _attempts: int = 0
 
@@ -33,6 +36,10 @@ class TidbProgram(ServerProgram):
                 return answer._replace(status=200, body=json.dumps(body))
             return answer._replace(status=404)
         return answer
+
+    def samples(self) -> dict[Group, Row]:
+        """Statements that it was sent."""
+        return of_tidb(self.container, self.server)
 
     def _ready(self) -> None:
         """Open the storage: PD must answer and know a store that is up."""

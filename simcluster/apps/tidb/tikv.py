@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from simcluster.apps.tidb.metrics import MeteredProgram, of_tikv
 from simcluster.apps.tidb.pd import API, CALL_NS, CLIENT_PORT
 from simcluster.apps.tidb.wording import log_line
 from simcluster.engine import SECOND, Timer
-from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.imagetools.network import contact
 from simcluster.models.machine.process import Call
+from simcluster.telemetry.metrics.columns import Group, Row
 
-PORT = 20160
+PORT, STATUS_PORT = 20160, 20180
 #: pd-store-heartbeat-tick-interval.
 HEARTBEAT_NS = 10 * SECOND
 #: Between two attempts to reach PD at the start.
 RETRY_NS = 2 * SECOND
 
 
-class TikvProgram(ServerProgram):
+class TikvProgram(MeteredProgram):
     """`tikv-server`. Regions and what they hold are left out: every store has a share of all."""
 
+    metrics_port = STATUS_PORT
     _beats: Timer | None = None
 
     @property
@@ -27,6 +29,10 @@ class TikvProgram(ServerProgram):
         spec = self.container.spec
         service = self.environment.get("HEADLESS_SERVICE_NAME", "")
         return f"{spec.pod_name}.{service}.{spec.namespace}.svc:{PORT}"
+
+    def samples(self) -> dict[Group, Row]:
+        """Commands that it was sent."""
+        return of_tikv(self.container, self.server)
 
     def stop(self) -> None:
         """The process is gone."""

@@ -122,7 +122,7 @@ class AlertmanagerProgram(WrappedProgram):
             return None
         now = self.container.sim.now
         standing = [alert for alert in manager.alerts.values() if alert.ends_ns > now]
-        muted = sum(manager.muted(alert, now) for alert in standing)  # integers
+        muted = sum(manager.muted(standing, now))  # integers
         row = (self.reloaded, len(standing) - muted, muted, self._attempted, self._failed)
         return {Group(_OWN): _OWN.row(row)}
 

@@ -50,6 +50,8 @@ class Target(NamedTuple):
 #: A target, and its labels before relabelling (`/api/v1/targets`), sorted.
 Discovered = tuple[Target, Labels]
 Found = tuple[tuple[ApiObject | None, ...], tuple[Discovered, ...]]
+#: What one discovery of a job found, by job, resource, namespace and name.
+Listing = tuple[tuple[tuple[str, str, str, str], Found], ...]
 
 
 class Discoverer:
@@ -63,6 +65,8 @@ class Discoverer:
         self.store = store
         #: By job, resource, namespace and name: the objects that targets were made of, and the targets.
         self._known: dict[tuple[str, str, str, str], Found] = FlatDict()
+        #: By job and number of its discovery: when its resources had changed last, and what was found.
+        self._lists: dict[tuple[str, int], tuple[tuple[int, ...], Listing]] = FlatDict()
 
     def targets(self, jobs: Sequence[Job], synced: Callable[[str], bool]) -> dict[Target, Labels]:
         """All targets in the order of jobs, with their labels before relabelling.
@@ -77,9 +81,13 @@ class Discoverer:
                 for address in addresses:
                     target = make_target(job, {"__address__": address, **dict(labels)})
                     found += [target] if target is not None else []
-            for discovery in job.discoveries:
+            for number, discovery in enumerate(job.discoveries):
                 if all(map(synced, RESOURCES[discovery.role])):
-                    for key, known in self._discovered(job, discovery):
+                    changed = tuple(map(self.store.changed_at, RESOURCES[discovery.role]))
+                    before = self._lists.get((job.name, number))
+                    if before is None or before[0] != changed:
+                        before = self._lists[job.name, number] = changed, tuple(self._discovered(job, discovery))
+                    for key, known in before[1]:
                         kept[key] = known
                         found += known[1]
         self._known = kept

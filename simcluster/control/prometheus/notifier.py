@@ -53,6 +53,10 @@ class Notifier:
         """What has to be listed in order to find them."""
         return [r for job in config.alertmanagers for found in job.discoveries for r in RESOURCES[found.role]]
 
+    def forget(self) -> None:
+        """Another configuration finds others."""
+        self._discoverer = Discoverer(self._discoverer.store)
+
     def discover(self, config: Config, synced: Callable[[str], bool]) -> None:
         """Find them again."""
         found = self._discoverer.targets(config.alertmanagers, synced)

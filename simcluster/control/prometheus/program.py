@@ -93,6 +93,25 @@ class SharedHealth(Health, Shared):
     __slots__ = ()
 
 
+class ScrapeLoop:
+    """What becomes of one target (`scrapeLoop` in scrape/scrape.go).
+
+    Attributes:
+        job: that it belongs to; name: of its log in the database.
+        health: how it fared lately; way: the connection to it, None before the first.
+        ended: whether it is no longer there.
+    """
+
+    __slots__ = ("ended", "health", "job", "name", "target", "way")
+
+    def __init__(self, target: Target, job: Job) -> None:
+        self.target, self.job = target, job
+        self.name = f"{target.job}/{target.url}"
+        self.health: Health = SharedHealth()
+        self.way: Way | None = None
+        self.ended = False
+
+
 def unix_ms(t_ns: int) -> int:
     """A simulated instant in Unix milliseconds."""
     return unix_seconds(t_ns) * 1000 + t_ns % SECOND // MILLISECOND
@@ -121,7 +140,7 @@ class PrometheusProgram(WrappedProgram):
     Attributes:
         store: its database.
         config: what it runs with, None until it runs; text: its file.
-        targets: what it scrapes, and how that went; discovered: their labels before relabelling.
+        loops: what it scrapes, and how that went; discovered: their labels before relabelling.
         rules, notifier: its rules, and who hears of alerts.
     """
 
@@ -133,19 +152,18 @@ class PrometheusProgram(WrappedProgram):
         self.process = Process(container.sim)
         self.config: Config | None = None
         self.reloaded = True
-        self.targets: dict[Target, Health] = FlatDict()
+        self.loops: dict[Target, ScrapeLoop] = {}
         self.discovered: dict[Target, Labels] = FlatDict()
         self._connection: PodConnection | None = None
         self._discoverer = Discoverer(api.store)
         self._listed: dict[str, None] = {}
         self._seen: tuple[object, ...] = ()
         self.text = ""
-        self._due: list[tuple[int, int, Target]] = []
+        self._due: list[tuple[int, int, ScrapeLoop]] = []
         self._offsets: dict[str, int] = FlatDict()  # by job
         self._jobs: dict[str, Job] = {}
         self._made = 0
         self._failure = ""  # why the last reload was one
-        self._ways: dict[Target, Way] = {}
         self._series = sum(log.series for log in self.store.logs.values())  # integers
         self._appended = 0
         self._began_ns = container.sim.now
@@ -193,7 +211,8 @@ class PrometheusProgram(WrappedProgram):
     def targets_shown(self, state: str) -> dict[str, Any]:
         """`/api/v1/targets`; none of `state` dropped is kept."""
         intervals = {name: (job.interval_ns, job.timeout_ns) for name, job in self._jobs.items()}
-        return web.targets_shown({} if state == "dropped" else self.targets, self.discovered, intervals)
+        found = {} if state == "dropped" else {target: loop.health for target, loop in self.loops.items()}
+        return web.targets_shown(found, self.discovered, intervals)
 
     # --- configuration --------------------------------------------------------------------
 
@@ -275,7 +294,8 @@ class PrometheusProgram(WrappedProgram):
             return
         self.reloaded = self._apply(config)
         if self.text != before:
-            self.config, self._seen = config, ()
+            self.config, self._seen, self._discoverer = config, (), Discoverer(self.api.store)
+            self.notifier.forget()
             self._offsets.clear()
         if self.reloaded:
             self._say("info", "main.go:1273", 'msg="Completed loading of configuration file"')
@@ -305,14 +325,14 @@ class PrometheusProgram(WrappedProgram):
         self._jobs = {job.name: job for job in config.jobs}
         self.notifier.discover(config, self._listed.__contains__)
         targets = self.discovered = self._discoverer.targets(config.jobs, self._listed.__contains__)
-        for gone in [target for target in self.targets if target not in targets]:
-            del self.targets[gone]
-            self._ways.pop(gone, None)
-            self._end(gone)
-        fresh = [target for target in targets if target not in self.targets]
-        for target in fresh:
-            self.targets[target] = SharedHealth()
-            self._plan(target, self.container.sim.now)
+        for gone in [target for target in self.loops if target not in targets]:
+            self._end(self.loops.pop(gone))
+        for loop in self.loops.values():
+            loop.job = self._jobs[loop.target.job]
+        fresh = [ScrapeLoop(target, self._jobs[target.job]) for target in targets if target not in self.loops]
+        for loop in fresh:
+            self.loops[loop.target] = loop
+            self._plan(loop, self.container.sim.now)
         if fresh:
             self._wake()
 
@@ -334,18 +354,18 @@ class PrometheusProgram(WrappedProgram):
 
     # --- scraping -------------------------------------------------------------------------
 
-    def _plan(self, target: Target, after_ns: int) -> None:
+    def _plan(self, loop: ScrapeLoop, after_ns: int) -> None:
         """The next scrape of a target after an instant: on a grid of its job's own.
 
         Prometheus gives each target an offset of its own (scrape/target.go); here those of a job have one.
         """
-        period, offset = self._jobs[target.job].interval_ns, self._offsets.get(target.job, -1)
+        period, offset = loop.job.interval_ns, self._offsets.get(loop.job.name, -1)
         if offset < 0:
-            key = self.container.sim.streams.key("scrape offset", target.job)
-            offset = self._offsets[target.job] = mix(key, 0) % period // MILLISECOND * MILLISECOND
+            key = self.container.sim.streams.key("scrape offset", loop.job.name)
+            offset = self._offsets[loop.job.name] = mix(key, 0) % period // MILLISECOND * MILLISECOND
         due = after_ns - after_ns % period + offset
         self._made += 1
-        heappush(self._due, (due if due > after_ns else due + period, self._made, target))
+        heappush(self._due, (due if due > after_ns else due + period, self._made, loop))
 
     def _wake(self) -> None:
         if self._due:
@@ -357,43 +377,41 @@ class PrometheusProgram(WrappedProgram):
             return
         now = self.container.sim.now
         while self._due and self._due[0][0] <= now:
-            target = heappop(self._due)[2]
-            if target in self.targets:
-                self._scrape(target)
-                self._plan(target, now)
+            loop = heappop(self._due)[2]
+            if not loop.ended:
+                self._scrape(loop)
+                self._plan(loop, now)
         self._wake()
 
-    def _scrape(self, target: Target) -> None:
-        job, connection, container = self._jobs[target.job], self._connection, self.container
-        way = self._ways.get(target)
+    def _scrape(self, loop: ScrapeLoop) -> None:
+        target, connection, container, way = loop.target, self._connection, self.container, loop.way
         if way is None or way.version != container.machine.network.version:
-            way = self._ways[target] = connect(container, Place(target.scheme, target.address, target.path))
+            way = loop.way = connect(container, Place(target.scheme, target.address, target.path))
         fetched = fetch(container, target, way, connection.user.name if connection is not None else "")
         own_ns = SAMPLE_NS * fetched.scraped
         took_ns = fetched.duration_ns + (slowed(container, own_ns) if own_ns else 0)
-        if took_ns >= job.timeout_ns:
-            fetched = Fetched(None, f'Get "{target.url}": context deadline exceeded', job.timeout_ns)
-            took_ns = job.timeout_ns
+        if took_ns >= loop.job.timeout_ns:
+            fetched = Fetched(None, f'Get "{target.url}": context deadline exceeded', loop.job.timeout_ns)
+            took_ns = loop.job.timeout_ns
         if took_ns > SECOND:
-            self.process.after(took_ns, self._take, target, fetched, container.sim.now, took_ns)
+            self.process.after(took_ns, self._take, loop, fetched, container.sim.now, took_ns)
         else:
-            self._take(target, fetched, container.sim.now, took_ns)
+            self._take(loop, fetched, container.sim.now, took_ns)
         container.use_cpu(own_ns)
 
-    def _take(self, target: Target, fetched: Fetched, at_ns: int, took_ns: int) -> None:
+    def _take(self, loop: ScrapeLoop, fetched: Fetched, at_ns: int, took_ns: int) -> None:
         """Write down what came of a scrape that began at an instant."""
-        if target not in self.targets:
+        if loop.ended:
             return
-        job = self._jobs[target.job]
-        log = self.store.log(_key(target), target.labels, honour=job.honor_labels)
+        log = self.store.log(loop.name, loop.target.labels, honour=loop.job.honor_labels)
         before = log.series
-        samples = _filtered(job, fetched.samples) if fetched.samples is not None else {}
+        samples = _filtered(loop.job, fetched.samples) if fetched.samples is not None else {}
         kept = fetched.scraped if samples is fetched.samples else count_of(samples)
         self._appended += kept
         up = fetched.samples is not None
         numbers = (took_ns / SECOND, fetched.scraped, kept)
         log.append(unix_ms(at_ns), samples, partial(_report, up, numbers))
-        self.targets[target] = SharedHealth(up, fetched.error, at_ns, took_ns)
+        loop.health = SharedHealth(up, fetched.error, at_ns, took_ns)
         if log.series != before:
             self._series += log.series - before
             self.container.set_memory(self._base_memory + SERIES_BYTES * self._series)
@@ -403,9 +421,10 @@ class PrometheusProgram(WrappedProgram):
         behaviour = getattr(self.inner, "behaviour", None)
         return behaviour.memory if behaviour is not None else 0
 
-    def _end(self, target: Target) -> None:
+    def _end(self, loop: ScrapeLoop) -> None:
         """A target is no longer there: its series end."""
-        t_ms, log = unix_ms(self.container.sim.now), self.store.logs.get((_key(target), target.labels))
+        loop.ended = True
+        t_ms, log = unix_ms(self.container.sim.now), self.store.logs.get((loop.name, loop.target.labels))
         if log is not None and log.shown:
             self._series -= log.series
             log.append(max(t_ms, log.last_ms + 1), {})
@@ -418,10 +437,6 @@ class PrometheusProgram(WrappedProgram):
 
 def _report(up: bool, numbers: tuple[float, ...], added: int) -> Report:
     return (_UP, UP.row((up,))), (_REPORT, REPORT.row((*numbers, added)))
-
-
-def _key(target: Target) -> str:
-    return f"{target.job}/{target.url}"
 
 
 def _filtered(job: Job, samples: Samples) -> Samples:

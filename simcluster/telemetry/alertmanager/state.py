@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from simcluster.engine.clock import HOUR, MINUTE
-from simcluster.telemetry.alertmanager.config import Config, Route, holds
+from simcluster.telemetry.alertmanager.config import Config, Inhibition, Route, holds
 from simcluster.telemetry.promql.hashing import xxh64
 from simcluster.telemetry.promql.storage import Labels, Matcher
 
@@ -54,6 +54,10 @@ class Silence:
     def state(self, now_ns: int) -> str:
         """`pending`, `active` or `expired`."""
         return "pending" if now_ns < self.starts_ns else "active" if now_ns < self.ends_ns else "expired"
+
+
+#: A rule, and the alerts that mute others by it, with their labels.
+Inhibitors = tuple[Inhibition, list[tuple[dict[str, str], Alert]]]
 
 
 @dataclass
@@ -165,7 +169,8 @@ class Alertmanager:
         return out
 
     def _sent(self, group: Group, now_ns: int) -> Notification | None:
-        heard = [self.alerts[labels] for labels in group.alerts if not self.muted(self.alerts[labels], now_ns)]
+        alerts = [self.alerts[labels] for labels in group.alerts]
+        heard = [alert for alert, muted in zip(alerts, self.muted(alerts, now_ns), strict=True) if not muted]
         firing = [alert for alert in heard if alert.ends_ns > now_ns]
         resolved = [alert for alert in heard if alert.ends_ns <= now_ns]
         burning = frozenset(alert.labels for alert in firing)
@@ -203,9 +208,10 @@ class Alertmanager:
             if now_ns - one.ends_ns > RETENTION_NS:
                 del self.silences[identity]
 
-    def muted(self, alert: Alert, now_ns: int) -> bool:
-        """Whether nobody is to hear of it."""
-        return bool(self.silenced_by(alert, now_ns) or self.inhibited_by(alert, now_ns))
+    def muted(self, alerts: Sequence[Alert], now_ns: int) -> list[bool]:
+        """Of each alert, whether nobody is to hear of it."""
+        inhibitors = self._inhibitors(now_ns)
+        return [bool(self.silenced_by(one, now_ns)) or bool(_inhibiting(one, inhibitors)) for one in alerts]
 
     def silenced_by(self, alert: Alert, now_ns: int) -> list[str]:
         """Silences that are active and match."""
@@ -216,18 +222,16 @@ class Alertmanager:
 
     def inhibited_by(self, alert: Alert, now_ns: int) -> list[str]:
         """Alerts that fire and mute it by a rule."""
-        labels = dict(alert.labels)
-        found: dict[str, None] = {}
-        for rule in self.config.inhibitions:
-            if not holds(rule.target, labels):
-                continue
-            for other in self.alerts.values():
-                theirs = dict(other.labels)
-                if other.ends_ns <= now_ns or not holds(rule.source, theirs) or holds(rule.target, theirs):
-                    continue
-                if all(labels.get(name, "") == theirs.get(name, "") for name in rule.equal):
-                    found[other.fingerprint] = None
-        return list(found)
+        return _inhibiting(alert, self._inhibitors(now_ns))
+
+    def _inhibitors(self, now_ns: int) -> list[Inhibitors]:
+        """Of each rule the alerts that fire and mute others by it."""
+        firing = [(dict(alert.labels), alert) for alert in self.alerts.values() if alert.ends_ns > now_ns]
+        return [
+            (rule, [(labels, one) for labels, one in firing
+                    if holds(rule.source, labels) and not holds(rule.target, labels)])
+            for rule in self.config.inhibitions
+        ]  # fmt: skip
 
     def silence(self, now_ns: int, wanted: Silence) -> str:
         """Set a silence, or change the one with its id; what was active before and differs expires. Its id."""
@@ -260,3 +264,15 @@ class Alertmanager:
     def receivers(self, labels: Mapping[str, str]) -> list[str]:
         """Who hears of an alert."""
         return list(dict.fromkeys(route.receiver for route in self.config.route.matching(labels)))
+
+
+def _inhibiting(alert: Alert, inhibitors: Sequence[Inhibitors]) -> list[str]:
+    """Fingerprints of those that mute an alert."""
+    labels = dict(alert.labels)
+    found: dict[str, None] = {}
+    for rule, others in inhibitors:
+        if others and holds(rule.target, labels):
+            for theirs, other in others:
+                if all(labels.get(name, "") == theirs.get(name, "") for name in rule.equal):
+                    found[other.fingerprint] = None
+    return list(found)

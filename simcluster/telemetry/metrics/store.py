@@ -57,7 +57,8 @@ class TargetLog(Flat):
     """
 
     __slots__ = (
-        "_base", "_changes", "_mark", "_now", "_report", "_times", "blocks", "changed_ms", "ended", "honour", "series",
+        "_base", "_changes", "_mark", "_moved", "_now", "_report", "_times", "blocks", "changed_ms", "ended", "honour",
+        "series",
     )  # fmt: skip
 
     def __init__(self, honour: Honour) -> None:
@@ -68,6 +69,8 @@ class TargetLog(Flat):
         self._changes: FlatDict[Columns, Changes] = FlatDict()  # at those
         self._now: FlatDict[Columns, Sheet] = FlatDict()  # what was there at the last scrape
         self._mark: tuple[str, int] | None = None  # of the last scrape's samples, if they had one
+        #: Of metrics that somebody asked after: until when they were looked at, and when they moved last.
+        self._moved: FlatDict[tuple[Columns, str], tuple[int, int]] = FlatDict()
         self._report: tuple[Columns, ...] = ()  # what is written of every scrape
         self.series = 0
         self.changed_ms: FlatDict[Columns, int] = FlatDict()
@@ -80,7 +83,7 @@ class TargetLog(Flat):
         other._changes = self._changes.copy()
         other._now, other._mark = self._now.copy(), self._mark
         other._report, other.series, other.changed_ms = self._report, self.series, self.changed_ms.copy()
-        other.ended = self.ended
+        other.ended, other._moved = self.ended, self._moved.copy()
         return other
 
     @property
@@ -135,8 +138,28 @@ class TargetLog(Flat):
         self.ended = tuple(ended)
         self._times = (*self._times, t_ms)
         if len(self._times) == BLOCK:
+            for form, name in self._moved:
+                self.moved_ms(form, name)
             self.blocks = (*self.blocks, block_of(self._base, self._times, changes))
             self._base, self._times, self._changes = now.copy(), (), FlatDict()
+
+    def moved_ms(self, form: Columns, name: str) -> int:
+        """Instant of the last scrape at which a metric of a form was new, other than before, or gone; not before."""
+        until = self.changed_ms[form]
+        seen, moved = self._moved.get((form, name), (-1, until))
+        if until > seen >= 0:
+            after = self._now.get(form)
+            shown = self._changes.get(form, ())
+            for at in range(len(shown) - 1, -1, -1):
+                when = self._times[shown[at][0]]
+                before = shown[at - 1][1] if at else self._base.get(form)
+                if when <= seen or _other(before, after, form, name):
+                    moved = when if when > seen else moved
+                    break
+                after = before
+        if until != seen:
+            self._moved[form, name] = until, moved
+        return moved
 
     def _compared(self, samples: Samples) -> list[tuple[Columns, Sheet | None]]:
         """Sheets of samples that are other than before, and forms that are gone."""
@@ -251,13 +274,19 @@ class MetricStore:
         if t_ms > log.last_ms:
             log.append(t_ms, rows)
 
-    def changed_ms(self, names: Iterable[str]) -> int:
-        """When a series of one of these metrics was last new, other than before, or gone; -1 for never."""
+    def changed_since(self, names: Iterable[str], after_ms: int) -> bool:
+        """Whether a series of one of these metrics was new, other than before, or gone after an instant.
+
+        Of a metric that nobody has asked after before: whether anything has changed that is shown beside it.
+        """
         index, logs = self._indices(), self.logs
-        return max(
-            (logs[key].changed_ms[form] for name in names for key, forms in index.get(name, ()) for form in forms),
-            default=-1,
-        )
+        for name in names:
+            for key, forms in index.get(name, ()):
+                log = logs[key]
+                for form in forms:
+                    if log.changed_ms[form] > after_ms and log.moved_ms(form, name) > after_ms:
+                        return True
+        return False
 
     def forget(self, now_ms: int) -> None:
         """Drop what is older than the retention."""
@@ -362,6 +391,18 @@ def _ends(
         labels, _ = chosen(honour, form, Layout(groups), columns, asked)
         if labels:
             yield Table(labels, np.array([t_ms], dtype=np.int64), np.full((len(labels), 1), STALE_NAN))
+
+
+def _other(before: Sheet | None, after: Sheet | None, form: Columns, name: str) -> bool:
+    """Whether the series of a metric differ between two sheets of its form."""
+    if before is None or after is None or before.layout != after.layout:
+        return before is not after
+    one, other, width = before.rows, after.rows, 8 * len(form)
+    return any(
+        one[at : at + 8] != other[at : at + 8]
+        for column in form.by_name[name]
+        for at in range(8 * column, len(one), width)
+    )
 
 
 @functools.lru_cache(maxsize=512)

@@ -89,6 +89,11 @@ def _buckets(vector: Vector, labels: Labels, dropped: bool, rows: list[tuple[flo
     by_bound: dict[float, list[int]] = {}
     for bound, row in sorted(rows):
         by_bound.setdefault(bound, []).append(row)
+    if len(by_bound) == len(rows):  # as it should be: a series of each bound
+        places = [row for (row,) in by_bound.values()]
+        there = vector.present[places]
+        table = np.where(there, vector.values[places], 0.0) + 0.0
+        return Buckets(labels, dropped, list(by_bound), table, there, np.zeros(table.shape[1], dtype=bool))
     counts, present = [], []
     for same in by_bound.values():
         total = np.zeros(vector.values.shape[1])

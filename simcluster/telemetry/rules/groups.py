@@ -22,13 +22,13 @@ from simcluster.telemetry.promql.tokens import ParseError
 from simcluster.telemetry.rules import files
 from simcluster.telemetry.rules.alerts import AlertStates, Found, Notice
 from simcluster.telemetry.rules.memory import Remembered
-from simcluster.telemetry.rules.reach import Reach, reach_of
+from simcluster.telemetry.rules.reach import Reach, Share, reach_of, share_of
 from simcluster.telemetry.rules.templates import Facts, expanded
 
 #: Samples of a scrape may be written this much later than they are dated: its time-out, and what a look takes.
 _LATE_MS = 15_000
-#: When a series of one of these metrics was last new, other than before, or gone: milliseconds.
-Changes = Callable[[Iterable[str]], int]
+#: Whether a series of one of these metrics was new, other than before, or gone after an instant (milliseconds).
+Changes = Callable[[Iterable[str], int], bool]
 SAME = "vector contains metrics with the same labelset after applying {} labels"
 
 
@@ -62,6 +62,7 @@ class RuleState:
 
     Attributes:
         reach: what its expression depends on; None if on more than samples.
+        share: what is above in it, if it asks for a share; idle: whether that was zero, None if that is not known.
         series: those that it made, which end when they are not made again.
         found: series of the expression when it was last evaluated, None if that failed.
         cost: how many these were, from which the API's `evaluationTime` follows.
@@ -71,6 +72,8 @@ class RuleState:
     query: str
     alerts: AlertStates
     reach: Reach | None = None
+    share: Share | None = None
+    idle: bool | None = None
     series: dict[Labels, None] = field(default_factory=dict)
     found: list[tuple[Labels, float]] | None = None
     health: str = "unknown"
@@ -144,7 +147,7 @@ class Rules:
             tree = parse(rule.expr, self.options.closed)
             text = printing.shown(tree)
             alerts = AlertStates(rule.for_ms * MILLISECOND, rule.keep_firing_for_ms * MILLISECOND)
-            state = RuleState(rule, text, alerts, reach_of(tree))
+            state = RuleState(rule, text, alerts, reach_of(tree), share_of(tree))
             old = known.get((rule.name, text))
             if old is not None and old.rule.labels == rule.labels:
                 alerts.active, state.series = old.alerts.active, old.series
@@ -157,8 +160,8 @@ class Rules:
         """Evaluate a group's rules, in order; a rule sees what `keep` has stored of those before it.
 
         Args:
-            changes: says when series of a name changed last. A rule that depends on nothing that has changed finds what
-                it found before, and its expression is not evaluated again.
+            changes: says whether series of a name have changed since. A rule that depends on nothing that has changed
+                finds what it found before, and its expression is not evaluated again.
         """
         at_ms = unix_ms(now_ns) - (group.group.offset_ms or self.offset_ms)
         samples: list[Sample] = []
@@ -166,7 +169,7 @@ class Rules:
         read = Remembered(store)
         for number, state in enumerate(group.rules):
             try:
-                if state.found is None or changes is None or not _quiet(state, group, changes):
+                if changes is None or not self._finds_same(state, group, (at_ms, read), changes):
                     state.found = None
                     state.found = self._asked(state, at_ms, read)
                 made = self._made(state, now_ns, (at_ms, read, group.group.limit))
@@ -185,6 +188,18 @@ class Rules:
                 notices += state.alerts.notices(now_ns, group.interval_ns, self._link(state))
         group.evaluated_ms, group.evaluated_ns = at_ms, now_ns
         return Evaluated(samples, notices)
+
+    def _finds_same(self, state: RuleState, group: GroupState, now: tuple[int, Queryable], changes: Changes) -> bool:
+        """Whether a rule would find what it has found before."""
+        share, state.idle = state.share, state.idle if state.found == [] else None
+        if state.found is None or _quiet(state.reach, group, changes):
+            return state.found is not None
+        if share is None or state.found or not _quiet(share.reach, group, changes):
+            state.idle = None
+        elif state.idle is None:
+            parts = query(now[1], share.query, now[0], self.options)
+            state.idle = parts.kind == "vector" and not any(one.natives or one.values[0] for one in parts.series)
+        return bool(state.idle)
 
     def _asked(self, state: RuleState, at_ms: int, store: Queryable) -> list[tuple[Labels, float]]:
         result = query(store, state.query, at_ms, self.options)
@@ -247,12 +262,11 @@ class Rules:
         return f"{self.url}/graph?g0.expr={plain}&g0.tab=1"
 
 
-def _quiet(state: RuleState, group: GroupState, changes: Changes) -> bool:
-    """Whether nothing on which a rule depends has changed since its window lay before its last evaluation."""
-    reach = state.reach
+def _quiet(reach: Reach | None, group: GroupState, changes: Changes) -> bool:
+    """Whether nothing that an expression reads has changed since its window lay before the last evaluation."""
     if reach is None:
         return False
-    return changes(reach.names) + reach.window_ms + _LATE_MS <= group.evaluated_ms
+    return not changes(reach.names, group.evaluated_ms - reach.window_ms - _LATE_MS)
 
 
 def _alert_series(state: RuleState) -> dict[Labels, float]:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from simcluster.telemetry.promql.syntax import Call, Expr, MatrixSelector, Selector, Subquery, children
+from simcluster.telemetry.promql.printing import shown
+from simcluster.telemetry.promql.syntax import (
+    Binary,
+    Call,
+    Expr,
+    Matching,
+    MatrixSelector,
+    Number,
+    Selector,
+    Subquery,
+    bare,
+    children,
+)
 
 #: Functions of a window whose value does not change while all samples in it are equal and there are several.
 _STEADY = (
@@ -30,6 +42,34 @@ def reach_of(expr: Expr) -> Reach | None:
     names: dict[str, None] = {}
     window_ms = _visit(expr, names)
     return None if window_ms is None else Reach(tuple(names), window_ms)
+
+
+class Share(NamedTuple):
+    """What is above in a rule `above / below > bound`: while it is zero, nothing is found.
+
+    Attributes:
+        query: its text; reach: what it depends on.
+    """
+
+    query: str
+    reach: Reach
+
+
+def share_of(expr: Expr) -> Share | None:
+    """The share of which a rule asks whether it is above a bound that is not negative; None if it asks otherwise.
+
+    Of vectors that are matched by all their labels, so that nothing is refused that is not evaluated.
+    """
+    expr = bare(expr)
+    if not isinstance(expr, Binary) or expr.op != ">" or expr.returns_bool:
+        return None
+    quotient, bound = bare(expr.lhs), bare(expr.rhs)
+    if not isinstance(bound, Number) or not bound.value >= 0.0:
+        return None
+    if not isinstance(quotient, Binary) or quotient.op != "/" or quotient.matching != Matching():
+        return None
+    reach = reach_of(quotient.lhs)
+    return None if reach is None else Share(shown(quotient.lhs), reach)
 
 
 def _visit(expr: Expr, names: dict[str, None]) -> int | None:

@@ -90,6 +90,30 @@ def test_users_query_it_and_it_needs_its_stores(world):
     assert users.window(world.now - 10 * SECOND, world.now).success_ratio > 0.99
 
 
+def shown(world, pod, port):
+    text = world.kubectl().run(f"get --raw /api/v1/namespaces/{NAMESPACE}/pods/{pod}:{port}/proxy/metrics").stdout
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in text.splitlines())
+            if not name.startswith("#")}  # fmt: skip
+
+
+def test_every_program_shows_what_it_counts(world):
+    world.add_users(NAMESPACE, "basic-tidb", 20.0)
+    world.run_for(30 * SECOND)
+    sql = [shown(world, f"basic-tidb-{number}", 10080) for number in range(2)]
+    selected, written = (
+        sum(each[f'tidb_executor_statement_total{{type="{kind}"}}'] for each in sql) for kind in ("Select", "Insert")
+    )
+    assert selected > 3 * written > 0
+    assert sum(each['tidb_server_query_total{result="OK",type="Query"}'] for each in sql) == pytest.approx(600, rel=0.2)
+    commits = sum(shown(world, f"basic-tikv-{n}", 20180)['tikv_storage_command_total{type="commit"}'] for n in range(3))
+    assert commits > written
+    pds = [shown(world, f"basic-pd-{number}", 2379) for number in range(3)]
+    assert [each["etcd_server_has_leader"] for each in pds] == [1.0] * 3
+    (leader,) = (each for each in pds if each["etcd_server_is_leader"])
+    assert leader['pd_cluster_status{type="store_up_count"}'] == 3.0
+    assert sum('pd_cluster_status{type="store_up_count"}' in each for each in pds) == 1
+
+
 def test_pd_without_majority(world):
     for name in ("basic-pd-1", "basic-pd-2"):
         world.kubectl().run(f"label pod {name} -n {NAMESPACE} cut=off")

@@ -32,7 +32,8 @@ def store() -> Memory:
     for job, instance, value in (("down", "127.0.0.1:1", 0.0), ("loki", "127.0.0.1:13100", 1.0), (
         "prometheus", "127.0.0.1:19090", 1.0)):  # fmt: skip
         times = [NOW - 60_327 + 2_000 * k for k in range(32)]
-        memory.add({"__name__": "up", "job": job, "instance": instance}, dict.fromkeys(times, value))
+        own = {"namespace": "hotel"} if job == "down" else {}
+        memory.add({"__name__": "up", "job": job, "instance": instance, **own}, dict.fromkeys(times, value))
         memory.add({"__name__": "job:up:sum", "job": job}, dict.fromkeys(times, value))
     base = {"job": "prometheus", "instance": "127.0.0.1:19090", "handler": "/metrics"}
     for name, own in (("prometheus_http_requests_total", {"code": "200"}), *(

@@ -5,14 +5,17 @@ from __future__ import annotations
 import pytest
 
 from simcluster.engine.clock import SECOND, unix_seconds
-from simcluster.telemetry.metrics.columns import Columns, Group, gauge, labels
+from simcluster.telemetry.metrics.columns import Columns, Group, counter, gauge, labels
 from simcluster.telemetry.metrics.store import MetricStore
 from simcluster.telemetry.promql.evaluation import query
 from simcluster.telemetry.promql.parsing import parse
-from simcluster.telemetry.rules.groups import Rules, unix_ms
+from simcluster.telemetry.promql.storage import Labels, Queryable
+from simcluster.telemetry.rules.groups import Rules, RuleState, unix_ms
 from simcluster.telemetry.rules.reach import Reach, reach_of
 
 FORM = Columns((gauge("ready", ""), gauge("wanted", "")))
+#: What changes at every scrape stands beside what changes once.
+BUSY = Columns((counter("calls_total", ""), counter("errors_total", ""), gauge("healthy", "")))
 FILE = """
 groups:
 - name: g
@@ -21,6 +24,8 @@ groups:
   - {alert: Unready, expr: "ready < wanted", for: 30s, labels: {severity: critical}}
   - {alert: Unstable, expr: "changes(ready[1m]) > 0"}
   - {alert: Nobody, expr: "absent(ready{pod='b'})"}
+  - {alert: Sick, expr: "min_over_time(healthy[1m]) == 0"}
+  - {alert: Failing, expr: "rate(errors_total[1m]) / rate(calls_total[1m]) > 0.1"}
   - {record: "sum:ready", expr: "sum(ready)"}
   - {record: "twice:ready", expr: "2 * sum:ready"}
 """
@@ -44,37 +49,48 @@ def test_what_an_expression_depends_on(text: str, reach: Reach | None) -> None:
     assert reach_of(parse(text)) == reach
 
 
-def test_quiet_rules_find_what_they_would_find() -> None:
-    store, always, seldom = MetricStore(), Rules(), Rules()
+def test_quiet_rules_find_what_they_would_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, always, seldom, asked = MetricStore(), Rules(), Rules(), list[str]()
     always.load({"f": FILE})
     seldom.load({"f": FILE})
-    log, asked = store.log("job", (("job", "x"),)), 0
+    whole = Rules._asked
+
+    def counted(rules: Rules, state: RuleState, at_ms: int, series: Queryable) -> list[tuple[Labels, float]]:
+        if rules is seldom:
+            asked.append(state.rule.name)
+        return whole(rules, state, at_ms, series)
+
+    monkeypatch.setattr(Rules, "_asked", counted)
+    log, failed, rounds = store.log("job", (("job", "x"),)), 0, 0
     for second in range(0, 900, 15):
         at = unix_ms(second * SECOND)
         row = FORM.row((1.0 if 200 <= second < 420 else 2.0, 2.0))
         groups = {Group(FORM, labels(pod="a")): row}
         if second >= 600:
             groups[Group(FORM, labels(pod="b"))] = row
+        failed += 40 if 240 < second <= 300 else 0
+        groups[Group(BUSY)] = BUSY.row((100.0 * second, failed, second != 465))
         log.append(at, groups)
         if second % 30:
             continue
         full = always.evaluate(always.groups[0], second * SECOND, store)
-        quick = seldom.evaluate(seldom.groups[0], second * SECOND, store, store.record, store.changed_ms)
+        quick = seldom.evaluate(seldom.groups[0], second * SECOND, store, store.record, store.changed_since)
         assert [sample for sample in full.samples if dict(sample.labels)["__name__"] != "twice:ready"] == [
             sample for sample in quick.samples if dict(sample.labels)["__name__"] != "twice:ready"
         ]
         assert full.notices == quick.notices
-        asked += 1
-    assert asked == 30
-    states = [state.alerts.state() for state in seldom.groups[0].rules[:3]]
-    assert states == [state.alerts.state() for state in always.groups[0].rules[:3]] == ["inactive"] * 3
+        rounds += 1
+    assert rounds == 30
+    assert all(0 < asked.count(name) < rounds - 8 for name in ("Unready", "Sick", "Failing")), asked
+    states = [state.alerts.state() for state in seldom.groups[0].rules[:5]]
+    assert states == [state.alerts.state() for state in always.groups[0].rules[:5]] == ["inactive"] * 5
 
 
 def test_a_rule_sees_what_the_one_before_it_has_recorded() -> None:
     store, rules = MetricStore(), Rules()
     rules.load({"f": FILE})
     store.log("job", ()).append(unix_ms(0), {Group(FORM, labels(pod="a")): FORM.row((3.0, 3.0))})
-    rules.evaluate(rules.groups[0], SECOND, store, store.record, store.changed_ms)
+    rules.evaluate(rules.groups[0], SECOND, store, store.record, store.changed_since)
     (found,) = query(store, "twice:ready", unix_ms(SECOND)).series
     assert found.values[0] == 6.0
 
