@@ -1,9 +1,9 @@
 """The usual looks of an operator, and which of them tell what was changed.
 
-Pods, Events, what the last rollout of each workload of the application changed, the youngest objects, the ring buffers
-of the nodes, and the lines of the application's logs that speak of errors or failures. A look tells a fact if one of its
-lines names the object and the value, or the place of it; of an object that was made or deleted the name is enough, of a
-part of a machine the device.
+Pods, Events, what the last rollout of each workload of the application changed, the youngest objects, ring buffers of the
+nodes, and the lines of the application's logs that speak of errors or failures. A look tells a fact if one of its lines
+names the object and the value, or the place of it; of an object that was made or deleted the name is enough, of a part
+of a machine the device.
 """
 
 from __future__ import annotations
