@@ -1,6 +1,6 @@
 """The usual looks of an operator, and which of them tell what was changed.
 
-Pods, Events, what the last rollout of each workload of the application changed, the youngest objects, ring buffers of the
+Pods, Events, what the last rollout of each workload of the application changed, the youngest objects, ring buffers of
 nodes, and the lines of the application's logs that speak of errors or failures. A look tells a fact if one of its lines
 names the object and the value, or the place of it; of an object that was made or deleted the name is enough, of a part
 of a machine the device.
