@@ -97,6 +97,10 @@ class Weakness(Content):
         return ChangedFact(place, self.path, self.reference, value_of(target, place, self.path))
 
 
+class NothingLasts(ValueError):
+    """An incident of which nothing stands, and that nothing is said to keep going."""
+
+
 def causes(steps: Sequence[IncidentStep], namespace: str, library: Library | None = None) -> list[Mechanism]:
     """Mechanisms of the steps that are causes by themselves; a target that a rule chooses is `<target>`."""
     return [
@@ -112,12 +116,12 @@ def causes(steps: Sequence[IncidentStep], namespace: str, library: Library | Non
 
 
 def derived(task: Task, library: Library | None = None) -> Truth:
-    """The truth about a task. Raises UnknownName, ContentError, ValueError: a fault of it is none."""
+    """The truth about a task. Raises UnknownName, ContentError, NothingLasts, ValueError: a fault of it is none."""
     lasting = [one for one in causes(task.incident, task.namespace, library) if one.lasting]
     if task.sustained_by and not lasting:
         return weaknesses(task)[0]
     if not lasting:
-        raise ValueError(f"{task.id}: nothing of the incident lasts: say what it is sustained_by")
+        raise NothingLasts(f"{task.id}: nothing of the incident lasts: say what it is sustained_by")
     first = lasting[0]
     scope = tuple(dict.fromkeys(one.ref.name for one in lasting))
     details: dict[str, str] = {}

@@ -16,7 +16,9 @@ from simcluster.eval.honesty import says_solved
 from simcluster.eval.interventions import Paged, diagnosed
 from simcluster.eval.judge import DiagnosisVerdict, judge, parse_claims
 from simcluster.eval.oracles.baseline import Baseline
+from simcluster.eval.oracles.check import CheckResult
 from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
+from simcluster.eval.oracles.registry import checks_of
 from simcluster.eval.process.paths import guide
 from simcluster.eval.process.transcript import Transcript
 from simcluster.eval.residue import Residue, residue
@@ -203,24 +205,33 @@ class Episode(Live):
     def examined(self, *, whole: bool = False) -> MitigationVerdict:
         """Let the acceptance window pass without noise, and examine the world: whether the incident is over.
 
-        Where a ticket calls because nobody suffers yet, the task's checks decide, too.
+        Where a ticket calls because nobody suffers yet, the task's checks decide, too; what stands in for an
+        examination only if what is left of the incident would not be seen at rest.
 
         Args:
             whole: every test there is, not those of a grade.
         """
         if self.noise is not None:
             self.noise.silence()
+        self.world.stop_collecting()  # nobody works in it any more; nor does the twin collect
         fields = Mitigation(self._library).judge(self.world, self.task, self.baseline, self.incident.record)
         self.recorder.close()
         marks = self.recorder.marks
         slow_ns = marks.get("paged", 0) - marks.get("incident", marks["start"])
         paged = None if self.at_page is None else self.at_page.world
         case = Case(self.task, self.seed, self.noise_name, self._library, paged, slow_ns, self.incident.facts())
-        found = Examiner(case).examine(self.world, whole=whole)
+        examiner = Examiner(case)
+        found = examiner.examine(self.world, whole=whole)
+        decide, explain = list[CheckResult](), list(fields.results)
         if self.task.ticket is not None:
-            results = (*found.results, *fields.results)
-            return MitigationVerdict(all(one.passed for one in results), results, found.undecided)
-        return MitigationVerdict(found.passed, found.results, found.undecided, fields.results)
+            pairs = list(zip(checks_of(self.task), fields.results, strict=True))
+            decide = [one for check, one in pairs if not check.stands_in]
+            explain = [one for check, one in pairs if check.stands_in]
+            may_pass = found.passed and all(one.passed for one in decide)
+            if not (may_pass and not all(one.passed for one in explain) and examiner.sees(self.world)):
+                decide, explain = list(fields.results), []
+        results = (*found.results, *decide)
+        return MitigationVerdict(all(one.passed for one in results), results, found.undecided, tuple(explain))
 
     def verified(self) -> Verdict:
         """The verdict on the way, once examined.

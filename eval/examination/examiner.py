@@ -20,13 +20,15 @@ from simcluster.eval.examination import choice
 from simcluster.eval.examination.controlplane import ControlPlane
 from simcluster.eval.examination.latent import latent
 from simcluster.eval.examination.standing import failings, ready_nodes
-from simcluster.eval.examination.trials import Norm, TimePasses, Trial
+from simcluster.eval.examination.trials import LIMIT_NS, Norm, TimePasses, Trial
 from simcluster.eval.examination.twin import twin_of
 from simcluster.eval.examination.vitals import Vitals, vitals
+from simcluster.eval.interventions.worlds import set_right
 from simcluster.eval.oracles.check import CheckResult
 from simcluster.eval.trajectory.observe import critical_components
 from simcluster.eval.worlds.steps import perform
 from simcluster.faults.facts import ChangedFact
+from simcluster.faults.survey import standing
 from simcluster.session.live import Live
 from simcluster.tasks.model import Task
 
@@ -116,6 +118,24 @@ class Examiner:
             else:
                 results.append(CheckResult(test.name, not why, why))
         return Examination(tuple(results), undecided)
+
+    def sees(self, world: World) -> str:
+        """What is found at rest where, of all that the incident changed, only that stands which stands in a world.
+
+        Whose world passes although it stands has mended elsewhere what can be seen. Where nothing stands any more, all
+        of it is tried. Empty if nothing is found, or nobody can tell: noise may hurt, too.
+        """
+        case, changed = self.case, self.case.changed
+        if case.paged is None or case.noise is not None:
+            return ""
+        left = [fact for fact in changed if standing(world, (fact,))] or changed
+        broken, task = case.paged.restore(), case.task
+        broken.stop_collecting()
+        if set_right(broken, [fact for fact in changed if fact not in left]):
+            return ""
+        broken.run_for(LIMIT_NS + task.acceptance.settle + task.acceptance.window)
+        twin = twin_of(task, case.seed, case.noise, broken.sim.now, case.library)
+        return self._rest(broken, twin, replace(self._norm(twin), eased=self._after_fix())).why
 
     def _norm(self, twin: World) -> Norm:
         task = self.case.task

@@ -10,7 +10,15 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from simcluster.api.objects import ApiObject, controller_of, is_pod_ready, is_terminating, name_of, namespace_of
+from simcluster.api.objects import (
+    ApiObject,
+    controller_of,
+    is_pod_ready,
+    is_terminating,
+    labels_of,
+    name_of,
+    namespace_of,
+)
 from simcluster.engine import MILLISECOND
 from simcluster.eval.trajectory.observe import is_node_ready
 from simcluster.faults.facts import ChangedFact
@@ -45,8 +53,8 @@ def latent(world: World, twin: World, namespace: str, changed: Iterable[ChangedF
         for name in dict.fromkeys(closed)
         if name in open_there and name not in open_here
     ]
-    fewer = _fewer(world, twin, namespace)
-    return [*found, *fewer, *_longer_ways(world, twin, open_here), *_shut(world, twin, namespace)]
+    found += [*_fewer(world, twin, namespace), *_misled(world, twin, namespace)]
+    return [*found, *_longer_ways(world, twin, open_here), *_shut(world, twin, namespace)]
 
 
 def takes_pods(world: World) -> list[str]:
@@ -80,9 +88,37 @@ def _programs(world: World, namespace: str) -> dict[str, int]:
     for (where, workload), pods in _by_workload(world).items():
         for pod in pods if where == namespace and workload not in scaled else ():
             if (controller_of(pod) or {}).get("kind") not in ("DaemonSet", "Job"):
-                for container in pod["spec"]["containers"]:
-                    name = container["image"].partition("@")[0].rpartition("/")[2].partition(":")[0]
+                for name in _run_by(pod):
                     found[name] = found.get(name, 0) + 1
+    return found
+
+
+def _run_by(pod: ApiObject) -> list[str]:
+    """The programs of a pod, by the last words of its images' names."""
+    images = (container["image"].partition("@")[0] for container in pod["spec"]["containers"])
+    return [image.rpartition("/")[2].partition(":")[0] for image in images]
+
+
+def _misled(world: World, twin: World, namespace: str) -> Iterator[str]:
+    """Services behind which another program of the application answers: who knows a call may answer it wrongly."""
+    here, there = _behind(world, namespace), _behind(twin, namespace)
+    known = frozenset(program for programs in there.values() for program in programs)
+    for service, usual in there.items():
+        strange = [one for one in here.get(service, {}) if one in known and one not in usual]
+        if usual and strange:
+            yield f"{strange[0]} answers for the Service {service}, and {next(iter(usual))} does without the incident"
+
+
+def _behind(world: World, namespace: str) -> dict[str, dict[str, None]]:
+    """Programs of the pods to which the Services of a namespace lead."""
+    store = world.api.store
+    pods = {(pod.get("status") or {}).get("podIP", ""): pod for pod in store.objects("pods", namespace)}
+    found: dict[str, dict[str, None]] = {}
+    for piece in store.objects("endpointslices.discovery.k8s.io", namespace):
+        programs = found.setdefault(labels_of(piece).get("kubernetes.io/service-name", ""), {})
+        for endpoint in piece.get("endpoints") or ():
+            for address in endpoint["addresses"]:
+                programs.update(dict.fromkeys(_run_by(pods[address]) if address in pods else ()))
     return found
 
 

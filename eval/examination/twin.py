@@ -18,7 +18,7 @@ from simcluster.world import World
 
 _Twin = tuple[World, NoisePlan | None]
 #: On the way to an instant a twin is remembered so often: who asks for an earlier one goes on from there.
-GRID_NS = 30 * SECOND
+GRID_NS = 120 * SECOND
 
 
 class Twins:

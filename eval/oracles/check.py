@@ -56,10 +56,13 @@ class Check(ABC):
         Args: the model of its arguments.
         lasting: whether it must hold at every sample of the window (state), or is asked once
             at its end (what happened during the window).
+        stands_in: whether it stands in for an examination: it decides only where nothing that is examined would show
+            what it looks for.
     """
 
     Args: ClassVar[type[Content]]
     lasting: ClassVar[bool] = True
+    stands_in: ClassVar[bool] = False
 
     def __init__(self, name: str, args: Any, index: int = 0) -> None:
         self.name = name

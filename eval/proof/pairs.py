@@ -31,7 +31,7 @@ from simcluster.faults.steps import Aim, IncidentStep, completed
 from simcluster.faults.target import ImpossibleTarget, ObjectRef, resource_of
 from simcluster.models.apps.folder import AppFolder
 from simcluster.tasks.model import Task
-from simcluster.tasks.truth import derived
+from simcluster.tasks.truth import NothingLasts, derived
 from simcluster.world import World
 
 #: Kinds of components that a fault which takes any kind is tried on.
@@ -44,6 +44,7 @@ DNS_NAME = "DNS name"
 GIVEN = ("kube-root-ca.crt",)
 FIRST_AT = "60s"
 #: What is said of a pair that hurts nobody who would say so: it is a circumstance, and no incident.
+OVER = "it is over by itself: no incident without what keeps it going"
 UNNOTICED = "nobody notices it: no incident"
 
 
@@ -194,7 +195,7 @@ def _step(pair: Pair, library: Library | None) -> IncidentStep:
 
 
 def task_of(app: str, pair: Pair, library: Library | None = None) -> Task:
-    """The task of a pair. Raises UnknownName, ValueError: nobody uses the application."""
+    """The task of a pair. Raises UnknownName, NothingLasts, ValueError: nobody uses the application."""
     folder = _folder(app, library)
     users = app_case(folder).users
     if users is None:
@@ -219,6 +220,10 @@ def task_of(app: str, pair: Pair, library: Library | None = None) -> Task:
 
 def check_pair(app: str, pair: Pair, seed: int = 0, library: Library | None = None) -> ProofReport:
     """Prove a pair. Raises UnknownName, ValueError."""
+    try:
+        task_of(app, pair, library)
+    except NothingLasts as error:
+        return ProofReport("pair", pair.id, seed, (Finding(OVER, True, str(error)),))
     why = ""
     for one in (pair, *worse(pair, LEVELS // 2, library)):
         try:

@@ -242,6 +242,7 @@ class CauseGone(Check):
     """What the incident did is no longer so, for every fault of it."""
 
     Args = NoArgs
+    stands_in = True
 
     def why_not(self, ctx: Context) -> str:
         """Ask each mechanism."""
@@ -265,6 +266,7 @@ class NothingWorseThanBefore(Check):
     """Nothing that was there before the incident is deleted, smaller, changed or stopped."""
 
     Args = WorseArgs
+    stands_in = True
     args: WorseArgs
 
     @property

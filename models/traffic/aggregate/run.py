@@ -20,7 +20,7 @@ from simcluster.models.traffic.aggregate.answers import Answers
 from simcluster.models.traffic.aggregate.errors import Errors
 from simcluster.models.traffic.aggregate.fast import kernels
 from simcluster.models.traffic.aggregate.hedges import Hedges
-from simcluster.models.traffic.aggregate.layout import Layout, Levels
+from simcluster.models.traffic.aggregate.layout import Graph, Layout, Levels
 from simcluster.models.traffic.aggregate.priorities import merge_priorities
 from simcluster.models.traffic.aggregate.queues import REFRESH
 from simcluster.models.traffic.aggregate.sources import Source
@@ -38,6 +38,9 @@ Array = NDArray[np.float64]
 
 #: A fine tick takes about as long as so many events of `exact`.
 EVENTS_OF_TICK = 60
+#: With these traits, or where messages are lost, attempts of troubled times may be in flight for as long as anybody
+#: waits.
+_LASTING = ("budgeted", "closed", "guarded", "hedged", "impatient", "untimed", "withdrawing")
 #: Without restrictions.
 _ALL = Options()
 
@@ -124,6 +127,11 @@ class AggregateRun(RunState):
         #: an attempt that succeeds less often is in trouble; twice what operations fail by themselves is not
         self._usual_share = 1.0 - 1e-6 - 2.0 * (1.0 - self.gates.usual.first)
         self._slack = np.where(layout.timed, layout.timeout - mean - peak, np.inf)
+        self._strained = np.zeros(layout.edges, dtype=bool)
+        self.watched = np.full(layout.edges, layout.slots + 2)
+        cut = self.prompt or any(event.outage or event.loss or event.restart for event in self.spec.events)
+        if not cut and self.traits.isdisjoint(_LASTING):
+            self.watched[:] = watched_after(self.graph, layout)
 
     # --- running --------------------------------------------------------------------------
 
@@ -235,7 +243,8 @@ class AggregateRun(RunState):
             self._close_window()
 
     def _calm(self) -> bool:
-        """Whether nobody can miss a deadline by the waits of now."""
+        """Whether nobody can miss a deadline by the waits of now; notes on which edges somebody can."""
+        self._strained[:] = True
         if self.queues.contended or (self.queues.factor < 1.0).any():
             return False
         if self.queues.stacks:  # of short queues, too, the oldest may wait for ever
@@ -248,7 +257,8 @@ class AggregateRun(RunState):
                 each = (layout.calls_per_visit * way)[outcomes.nested]
                 below = np.bincount(layout.caller[outcomes.nested], each, len(self.graph.nodes))
                 way = longest + below[layout.child]
-        return bool((way <= self._slack).all())
+        self._strained = way > self._slack
+        return not bool(self._strained.any())
 
     def _judge(self, tick: int) -> None:
         callers = self.callers
@@ -280,12 +290,11 @@ class AggregateRun(RunState):
         self._answer(tick)
 
     def _cool(self, share: Array | None) -> None:
-        """Stay watchful for as long as a cohort of troubled times is in flight."""
-        trouble = share is not None and bool((share < self._usual_share).any())
-        if trouble or not self.is_calm or bool(self.callers.retried.any()):
-            self.hot = self.layout.slots + 2
-        elif self.hot:
-            self.hot -= 1
+        """Stay watchful for as long as attempts of troubled times are in flight."""
+        trouble = self._strained | (self.callers.retried != 0.0)
+        if share is not None:
+            trouble |= share < self._usual_share
+        self.hot = max(self.hot - 1, int(self.watched[trouble].max(initial=0)))
 
     def _answer(self, tick: int) -> None:
         """Successes of root requests: into the series at their instants, and users back to thinking."""
@@ -495,6 +504,29 @@ class AggregateRun(RunState):
             self.recorder.lookups[window, service] = self.caches.looked[service]
         self.caches.hits, self.caches.looked = {}, {}
         self.window += 1
+
+
+def watched_after(graph: Graph, layout: Layout) -> NDArray[np.int64]:
+    """For how many ticks deadlines are looked at after trouble on each edge.
+
+    Until those who make its calls have had their deadlines, too, and all above them who wait less than twice as long:
+    an attempt that is not late keeps its caller for less than its timeout, which others have to spare. Where callers
+    are late, that is trouble on their edges.
+    """
+    into: dict[int, list[int]] = {}
+    for edge in graph.edges:
+        into.setdefault(edge.child, []).append(edge.index)
+    found = layout.timeout_ticks.copy()
+    for edge in graph.edges:
+        above = into.get(edge.caller, [])
+        most = 2 * max((int(layout.timeout_ticks[i]) for i in above), default=0)
+        seen: set[int] = set()
+        while above:
+            waiting = [i for i in above if i not in seen and int(layout.timeout_ticks[i]) < most]
+            seen.update(waiting)
+            found[edge.index] = max([int(found[edge.index]), *(int(layout.timeout_ticks[i]) for i in waiting)])
+            above = [i for w in waiting for i in into.get(graph.edges[w].caller, [])]
+    return found + 2
 
 
 def slots_of(tick: int, layout: Layout, edges: NDArray[np.int64]) -> NDArray[np.int64]:

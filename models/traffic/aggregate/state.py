@@ -62,6 +62,7 @@ class RunState:
     Attributes:
         traits: of the graph, as `traffic.strategies` names them.
         hot: ticks for which deadlines are still looked at; `is_calm`: whether nobody can miss one by the waits of now.
+        watched: for how many ticks they are looked at after trouble on each edge.
         judged: whether deadlines were looked at in this tick.
         flow: attempts of every edge in a tick, on average; `flowed`: visits that left their queue in this one.
         early: answers to users before their time-out is judged; `staying`: visits that are not answered yet.
@@ -117,6 +118,7 @@ class RunState:
     def _begin(self) -> None:
         layout, edges = self.layout, self.layout.edges
         self.hot, self.window = 0, 0
+        self.watched = np.zeros(edges, dtype=np.int64)
         self.is_calm = self.judged = False
         self.flow, self.flowed, self.staying = np.zeros(edges), np.zeros(edges), np.zeros(edges)
         self.answered, self.refused, self.dropped = np.zeros(edges), np.zeros(edges), np.zeros(edges)

@@ -39,6 +39,8 @@ Array = NDArray[np.float64]
 STRETCH_NS, TRUST_NS = 1_000_000_000, 20_000_000_000
 #: Ticks of a check; how far attempts of two stretches may differ (share, and standard deviations).
 _CHECK, _SHARE, _DEVIATIONS = 2, 0.02, 3.0
+#: Where there is no storm nothing is looked at for a stretch over this.
+_LOOKS = 4
 #: A leap is at most so many times as long as the longest timeout.
 _FARTHEST = 4
 #: In a cluster so many times: as long as its periods.
@@ -102,7 +104,7 @@ class Steady:
         self._ended: Sums | None = None  # the same, so that as many begin as end
         self._compared: Sums | None = None  # for which `_compare` worked out what follows from it
         self._were_long: NDArray[np.bool_] | None = None
-        self._until = 0
+        self._until = self._awake = 0
         self._restless = 0
         self._rates: tuple[float, ...] = ()
 
@@ -142,7 +144,7 @@ class Steady:
     def due(self, tick: int) -> int:
         """The tick before which `watch` has nothing to do."""
         if self._sums is None or self._averages is not None:
-            return tick + 1
+            return max(self._awake, tick + 1)
         return max(self._begin + self._stretch, tick + 1)
 
     def _alike(self, first: Array, second: Array, ticks: int) -> bool:
@@ -152,7 +154,7 @@ class Steady:
 
     def span(self, run: RunState, last: int) -> int:
         """How many ticks may be leapt over now; 1 if none."""
-        if self._averages is None or run.next_event <= run.tick:
+        if self._averages is None or run.next_event <= run.tick or run.tick < self._awake:
             return 1
         tick = run.tick
         if tick >= self._until:
@@ -190,6 +192,7 @@ class Steady:
             return 1
         self._restless = 0
         if self._wide is not None and not bool((self._long | full).any()) and self._wide.is_safe(run):
+            self._awake = run.tick + self._stretch // _LOOKS
             return 1
         shrinking = self._long & (rho < _HOPELESS) & ~np.isfinite(layout.bound)
         drained = np.where(shrinking, np.maximum(queues.rate - self._arrived, 0.05 * queues.rate), 0.0)

@@ -85,11 +85,10 @@ class Together:
         for source in run.sources:
             come[:, source.edges] += source.arrivals_each(tick, most)
         may_be_wide = "wide" in run.strategies
-        enough = (wide._enough if may_be_wide else 1 << 60) if wide._rare else 0
-        flags = run.hot, wide._quiet, enough, wide._odd, may_be_wide, REFRESH
+        flags = run.hot, wide._loud, wide._enough if wide._rare else 0, wide._odd, may_be_wide, REFRESH
         state = self._state(run)
         found = fast.ticks(tick, most, noise, come, state, flags)
-        done, run.hot, wide._quiet, wide._odd, mixed, run.is_calm = found
+        done, run.hot, wide._loud, wide._odd, mixed, run.is_calm = found
         run.judged = True
         self._noted(run, noise, done, mixed)
         run.tick = tick + done
@@ -177,8 +176,8 @@ class Together:
             (own["own"], own["left"], self._there, own["way"], own["longest"], own["below"], own["waits"],
              self._found, own["waited"],
              (own["refused_rows"], run.sampler._vain, run.sampler._arrivals, recorder.roots),
-             (outcomes.past, outcomes._ended, run._usual_share), run.below_then, run.below_now, gates.usual.first,
-             HARDLY, run.flow),
+             (outcomes.past, outcomes._ended, run._usual_share, run.watched), run.below_then, run.below_now,
+             gates.usual.first, HARDLY, run.flow),
         )  # fmt: skip
 
     def _judging(self, run: AggregateRun) -> tuple[Any, ...]:

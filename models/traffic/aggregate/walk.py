@@ -80,6 +80,8 @@ class Walker:
         self.vain = np.full(layout.edges, np.inf)
         #: whether what a visit takes may be drawn compiled
         self._plain = not (queues.limits.has_delay or layout.sharing.any()) and layout.lanes >= FEW_LANES
+        #: whether requests are served as they came, which recorded waits say
+        self._in_order = self._ranked is None and not queues.stacks
         #: who of the last visits waited too long to be served; None: nobody
         self._late: NDArray[np.bool_] | None = None
         #: laws of the waits, while calm stretches are walked
@@ -246,32 +248,43 @@ class Walker:
 
     def visit(self, node: int, at: Array) -> tuple[Array, Array]:
         """Wait and own time of requests that reach a pod of a node's service at these instants."""
-        speed = self._speeds.constant() if self.calm is not None and self._plain else None
+        speed = self._speeds.constant() if self._plain and (self.calm is not None or self._in_order) else None
         fast = kernels() if speed is not None else None
-        if fast is not None and self.calm is not None and speed is not None:
-            return self._visit_fast(fast, node, len(at), self.calm, speed)
+        if fast is not None and speed is not None:
+            return self._visit_fast(fast, node, at, speed)
         return self.visits(np.full(len(at), node, dtype=np.int64), at)
 
-    def _visit_fast(
-        self, fast: ModuleType, node: int, count: int, calm: CalmWaits, speed: Array
-    ) -> tuple[Array, Array]:
-        """The same in a calm stretch, compiled."""
-        layout, queues = self._layout, self._queues
+    def _visit_fast(self, fast: ModuleType, node: int, at: Array, speed: Array) -> tuple[Array, Array]:
+        """The same compiled, where nothing unusual holds requests up."""
+        layout, queues, count = self._layout, self._queues, len(at)
         service = layout.node_service[node]
         first, last = int(self._first[service]), int(self._first[service] + self._replicas[service] - 1)
-        common, self._common = self._common, None
-        rank, self._rank = self._rank, 0
+        laws = self.beneath if self.calm is None else self.calm
+        common, rank = None, 0
+        if laws is not None:
+            common, self._common = self._common, None
+        if self.calm is not None:
+            rank, self._rank = self._rank, 0
         alike, together = (common[0], np.array(common[1])) if common is not None else (-1.0, np.zeros((3, 0)))
         pods, chances = np.empty(count, dtype=np.int64), np.empty((3, count))
         wait, own = np.empty(count), np.empty(count)
+        simple = laws.simple if laws is not None else (at, at, at, at)  # which nobody reads
         self._counter = fast.visit(
-            self._key[0], self._counter, first, last, np.cumsum(queues.up), alike, together, *calm.simple,
-            self._own[node], layout.node_own[node], layout.node_work[node], queues.stretch, speed, pods, chances,
-            wait, own,
+            self._key[0], self._counter, self.calm is not None, laws is not None, first, last, np.cumsum(queues.up),
+            alike, together, *simple, self._own[node], layout.node_own[node], layout.node_work[node], queues.stretch,
+            speed, pods, chances, wait, own,
         )  # fmt: skip
         self._late = None
         nobody = wait >= NEVER
-        return np.where(nobody, NEVER, calm.other(pods, chances, wait, rank)), own
+        if laws is not None:
+            wait = laws.other(pods, chances, wait, rank)
+        if self.calm is None:
+            past, soon = np.empty(count), np.empty(count, dtype=bool)
+            fast.past_waits(
+                pods, at, self.newest, queues.borders, queues.instants, queues.begun, queues.rate, past, soon
+            )
+            wait = past if laws is None else np.where(soon & (wait < 1.0), wait, past)
+        return np.where(nobody, NEVER, wait), own
 
     def visits(self, node: Index, at: Array) -> tuple[Array, Array]:
         """The same for requests of different nodes."""
@@ -337,21 +350,10 @@ class Walker:
         if self.calm is not None:
             rank, self._rank = self._rank, 0
             return self.calm.draw(pod, *self._chances(len(at)), rank=rank)
-        tick = np.minimum(np.maximum(np.floor(at), self.newest - queues.slots + 2.0), float(self.newest)).astype(
-            np.int64
-        )
-        part = np.minimum(np.maximum(at - tick, 0.0), 1.0)
-        waits = []
-        for border in (tick, tick + 1):
-            slot = border % queues.slots
-            known = queues.instants[slot, pod]
-            ahead = np.maximum(queues.borders[slot, pod] - queues.begun[pod], 0.0)
-            forecast = self.newest + 1.0 + ahead / np.maximum(queues.rate[pod], 1e-12)
-            waits.append(np.maximum(np.where(known >= NEVER, forecast, known) - border, 0.0))
-        result: Array = waits[0] + part * (waits[1] - waits[0])
+        tick, result, soon = self._past(pod, at)
         if self.beneath is not None:
             drawn = self.beneath.draw(pod, *self._chances(len(at)))
-            result = np.where((np.maximum(waits[0], waits[1]) < 1.0) & (drawn < 1.0), drawn, result)
+            result = np.where(soon & (drawn < 1.0), drawn, result)
         if self._ranked is not None:
             held = self.uniform(len(at)) < self._ranked.held_up[pod]
             result = result + np.where(held, exponentials(self.uniform(len(at))) * self._ranked.held_for[pod], 0.0)
@@ -369,6 +371,23 @@ class Walker:
                 late = np.where((late < _SOON) & (drawn < _SOON), drawn, late)
             result = np.where(queues.lifo[pod], late, result)
         return result
+
+    def _past(self, pod: Index, at: Array) -> tuple[Index, Array, NDArray[np.bool_]]:
+        """Ticks of those instants, the recorded waits there, and whether they were shorter than a tick."""
+        queues = self._queues
+        tick = np.minimum(np.maximum(np.floor(at), self.newest - queues.slots + 2.0), float(self.newest)).astype(
+            np.int64
+        )
+        part = np.minimum(np.maximum(at - tick, 0.0), 1.0)
+        waits = []
+        for border in (tick, tick + 1):
+            slot = border % queues.slots
+            known = queues.instants[slot, pod]
+            ahead = np.maximum(queues.borders[slot, pod] - queues.begun[pod], 0.0)
+            forecast = self.newest + 1.0 + ahead / np.maximum(queues.rate[pod], 1e-12)
+            waits.append(np.maximum(np.where(known >= NEVER, forecast, known) - border, 0.0))
+        result: Array = waits[0] + part * (waits[1] - waits[0])
+        return tick, result, np.maximum(waits[0], waits[1]) < 1.0
 
     def _steps(self, plan: list[Branching], at: Array, limit: Array) -> tuple[Array, NDArray[np.bool_]]:
         """What the calls of a visit take, and whether all required ones succeed."""

@@ -95,9 +95,8 @@ class Wide(Ordinary):
         self._room += _USUAL_SPREAD * np.sqrt(self._room)
         self._unsettled = np.zeros(len(self._starts), dtype=bool)
         self._expect(run, run.gates.usual)
-        #: ticks in a row in which hardly anybody was late
-        self._quiet = 0
-        self._enough = max(SETTLED, layout.slots)
+        #: in so many more ticks hardly anybody may be late; after a change, and after somebody was refused
+        self._loud = self._enough = max(SETTLED, layout.slots)
         self._rare = run.traits.isdisjoint(("budgeted", "guarded", "withdrawing", "untimed", "bursty", "ranked"))
         #: edges into every service
         self._into: list[list[Edge]] = [[] for _ in layout.graph.service_names]
@@ -152,13 +151,13 @@ class Wide(Ordinary):
         """Speeds, routes or rules were changed at this tick."""
         self.version += 1
         self._changed = tick
-        self._quiet = 0
+        self._loud = self._enough
         self._unsettled[:] = True
 
     def span(self, run: RunState, last: int) -> int:
         """How many ticks the next step may take together; 1 if it must be a fine one."""
         calm = not run.hot and run.is_calm
-        if not (calm or self._quiet >= self._enough) or not self._clean(run):
+        if not (calm or self._loud == 0) or not self._clean(run):
             return 1
         tick = run.tick
         end = min(tick + run.longest, last, run.next_event, run.window_end())
@@ -196,8 +195,9 @@ class Wide(Ordinary):
         if self._rare and self._run.judged:
             run = self._run
             missed = np.maximum(1.0 - run.outcomes.quality / np.maximum(run.gates.usual.first, 1e-300), 0.0)
-            some = bool((missed > HARDLY).any()) or bool(run.refused.any()) or bool(run.dropped.any())
-            self._quiet = 0 if some else self._quiet + 1
+            refused = bool(run.refused.any()) or bool(run.dropped.any())
+            some = int(run.watched[missed > HARDLY].max(initial=0))
+            self._loud = max(self._enough if refused else self._loud - 1, some)
 
     def _expect(self, run: RunState, usual: Usual) -> None:
         self.usual = usual
@@ -357,6 +357,12 @@ class Wide(Ordinary):
         """Work out the laws of the waits; how many requests come to every pod in a tick."""
         layout, queues = run.layout, run.queues
         flow = np.maximum(np.bincount(layout.lane_pod, left, layout.pods), 1e-300)
+        basis = np.concatenate(
+            (rho, left, queues.rate, queues.hold, queues.factor, queues.up, queues.in_flight_max, layout.cores)
+        )
+        if np.array_equal(basis, waits.basis) and not queues.limits.has_rate:
+            return flow
+        waits.basis = basis
         node = layout.lane_node
         first, second, third = (
             np.bincount(layout.lane_pod, left * table[node], layout.pods) / flow
@@ -569,8 +575,9 @@ class Wide(Ordinary):
         pod = self._excursions.pod(begin)
         number[pod] = max(float(number[pod]), float(self._excursions.level[pod]))
         self._unsettled[self._place[pod]] = True
-        self._quiet = 0
-        run.hot, run.is_calm, self._odd = run.layout.slots + 2, False, run.tick + 1
+        edges = run.layout.lane_edge[run.layout.lane_pod == pod]
+        run.hot = self._loud = int(run.watched[edges].max())
+        run.is_calm, self._odd = False, run.tick + 1
 
 
 def _work_of(layout: Layout, index: int) -> tuple[Array, Array]:

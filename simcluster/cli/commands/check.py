@@ -20,7 +20,7 @@ from simcluster.cli.suites import members
 from simcluster.engine.content import ContentError, Library, UnknownName
 from simcluster.eval.proof import check, known_ids
 from simcluster.eval.proof.findings import Finding
-from simcluster.eval.proof.pairs import UNNOTICED, Pair, check_pair, fits, sampled
+from simcluster.eval.proof.pairs import OVER, UNNOTICED, Pair, check_pair, fits, sampled
 from simcluster.eval.proof.sweep import attack_whole, covering, exemptions, tally
 from simcluster.tasks.loader import ALL
 
@@ -80,9 +80,11 @@ def _report(found: Iterator[Result], what: str, as_json: bool) -> None:
                 _show(result)
     if as_json:
         print_json(results)
-    unnoticed = sum(one["name"] == UNNOTICED for result in results for one in result["findings"])  # integers
+    unnoticed = sum(one["name"] in (OVER, UNNOTICED) for result in results for one in result["findings"])  # integers
     if unnoticed and not as_json:
-        console().print(f"{len(results) - unnoticed} of {len(results)} are incidents; the others nobody notices")
+        console().print(
+            f"{len(results) - unnoticed} of {len(results)} are incidents; nobody notices the others, or they pass"
+        )
     attacked = [result["id"] for result in results if result["kind"] == "attacks"]
     if attacked and not as_json:
         _sum_up(results, attacked)

@@ -52,6 +52,11 @@ def test_a_repair_passes_and_the_untouched_incident_does_not(mended: Snapshot[Ep
         ("control-plane", "mv /etc/kubernetes/manifests/kube-scheduler.yaml /root/", "kube-scheduler"),
         ("", "create quota tight -n boutique --hard=pods=1", "no controller makes a pod"),
         ("", "scale deployment/adservice -n boutique --replicas=0", "GetAds of frontend"),
+        (
+            "",
+            "set selector service/adservice -n boutique app=emailservice",
+            "emailservice answers for the Service adservice",
+        ),
         ("", "set image deployment/adservice -n boutique *=registry.k8s.io/pause:3.10", "GetAds of frontend"),
     ],
 )
@@ -66,6 +71,23 @@ def test_any_spelling_of_a_quantity_is_graded(mended: Snapshot[Episode], limit: 
     words = "-n boutique --requests=cpu=100m"
     verdict = graded(mended, f"set resources deployment/adservice {words} --limits=cpu={limit}")
     assert verdict.passed, verdict.explain()
+
+
+@pytest.mark.slow(sample=0)
+def test_where_a_ticket_calls_what_is_mended_elsewhere_passes_and_what_nobody_would_see_must_be_undone() -> None:
+    episode = start("s7_blocked_from_elsewhere_payments", 0)
+    fork = episode.fork()
+    everybody = {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{}]}
+    policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "open"}}
+    client = fork.world.client("kubernetes-admin", "kubectl")
+    client.create("networkpolicies.networking.k8s.io", fork.task.namespace, {**policy, "spec": everybody})
+    fork.wait("60s")
+    verdict = fork.examined()
+    assert verdict.passed, verdict.explain()
+    assert [one.name for one in verdict.fields if not one.passed] == ["cause_gone"]
+    assert not episode.examined().passed
+    unseen = start("operator_wrong_update_strategy_fault_tidb", 0).examined()
+    assert [one.name for one in unseen.results if not one.passed] == ["cause_gone"]
 
 
 class _Brittle(Trial):

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from simcluster.engine.content import UnknownName
-from simcluster.eval.proof.pairs import fits, sampled, task_of
+from simcluster.eval.proof.pairs import OVER, Pair, check_pair, fits, sampled, task_of
 from simcluster.faults import registry
+from simcluster.faults.cases import case_of
 from simcluster.faults.target import ObjectRef
 
 
@@ -25,6 +26,15 @@ def test_every_fault_is_tried_on_every_component_and_samples_have_every_fault_on
     task = task_of("storefront", pair)
     assert task.truth.ref == ObjectRef(kind="Deployment", name="catalog")
     assert (task.truth.family, task.reference_fixes, task.users.entry) == ("scheduling", (), "gateway")
+
+
+@pytest.mark.parametrize(("fault", "kind"), [("load_spike", "Service"), ("noisy_neighbour", "Deployment")])
+def test_what_is_over_by_itself_is_no_incident(fault: str, kind: str) -> None:
+    case = case_of(fault)
+    assert case is not None
+    found = check_pair("storefront", Pair(fault, ObjectRef(kind=kind, name="gateway"), case.params))
+    assert [(one.name, one.passed) for one in found.findings] == [(OVER, True)]
+    assert "nothing of the incident lasts" in found.findings[0].why
 
 
 def test_an_unknown_application_is_answered_by_the_nearest() -> None:

@@ -18,10 +18,21 @@ from simcluster.models.traffic.aggregate.fast.signatures import PLACES as _PLACE
 from simcluster.models.traffic.aggregate.fast.signatures import RING as _RING
 from simcluster.models.traffic.aggregate.fast.signatures import TABLE as _TABLE
 from simcluster.models.traffic.aggregate.fast.signatures import compiled as _compiled
-from simcluster.models.traffic.aggregate.fast.walks import _finished, _unit, renewed, visit
+from simcluster.models.traffic.aggregate.fast.walks import _finished, _unit, past_waits, renewed, visit
 from simcluster.models.traffic.aggregate.losses import CHANGED, COUNTED, FORGOTTEN, POINTS
 
-__all__ = ("attempts", "break_off", "end", "forward", "judge", "own_success", "passed_on", "renewed", "visit")
+__all__ = (
+    "attempts",
+    "break_off",
+    "end",
+    "forward",
+    "judge",
+    "own_success",
+    "passed_on",
+    "past_waits",
+    "renewed",
+    "visit",
+)
 
 _GRID = 1024
 _ATTEMPTS = 12

@@ -18,6 +18,7 @@ from simcluster.models.traffic.aggregate.fast.compiled import (
     judge,
     own_success,
     passed_on,
+    past_waits,
     renewed,
     visit,
 )
@@ -25,8 +26,8 @@ from simcluster.models.traffic.aggregate.fast.renewal import laws, times, togeth
 from simcluster.models.traffic.aggregate.fast.signatures import NEVER
 
 __all__ = (
-    "_table_at", "attempts", "break_off", "end", "forward", "judge", "own_success", "passed_on", "renewed",
-    "ticks", "visit",
+    "_table_at", "attempts", "break_off", "end", "forward", "judge", "own_success", "passed_on", "past_waits",
+    "renewed", "ticks", "visit",
 )  # fmt: skip
 
 
@@ -46,11 +47,12 @@ def _begin(tick, slot, noise, pods, scratch):  # type: ignore[no-untyped-def]
 
 @together
 def _is_calm(waiting, rate, factor, place, edges, way, longest, below):  # type: ignore[no-untyped-def]
-    """`AggregateRun._calm` of queues that are neither contended nor stacks."""
+    """`AggregateRun._calm` of queues that are neither contended nor stacks; `way` says which edges are strained."""
     edge_service, nested, caller, child, calls_per_visit, slack, deepest = edges
     of_service = np.zeros(place[-1] + 1)
     for pod in range(len(waiting)):
         if factor[pod] < 1.0:
+            way[:] = np.inf
             return False
         of_service[place[pod]] = max(of_service[place[pod]], waiting[pod] / max(rate[pod], 1e-12))
     for edge in range(len(way)):
@@ -226,12 +228,13 @@ def _watched(tick, number, waiting, offered, rate, usual, place, wide):  # type:
 
 
 @together
-def _lateness(quality, expected, some_refused, hardly, quiet):  # type: ignore[no-untyped-def]
-    """`Wide._lateness`; for how many ticks in a row hardly anybody was late."""
+def _lateness(quality, expected, some_refused, hardly, loud, most, watched):  # type: ignore[no-untyped-def]
+    """`Wide.watch` of who is late: for how many ticks hardly anybody may be so."""
+    loud = most if some_refused else max(loud - 1, 0)
     for edge in range(len(quality)):
         if max(1.0 - quality[edge] / max(expected[edge], 1e-300), 0.0) > hardly:
-            some_refused = True
-    return 0 if some_refused else quiet + 1
+            loud = max(loud, watched[edge])
+    return loud
 
 
 @together
@@ -254,24 +257,26 @@ def _judged(tick, law, queues, judging, waited, own, left, there, lane):  # type
 
 
 @together
-def _expired(tick, attempted, quality, kept, is_calm, hot):  # type: ignore[no-untyped-def]
+def _expired(tick, attempted, quality, kept, strained, hot):  # type: ignore[no-untyped-def]
     """`Callers.judge`, `Outcomes.note` and `AggregateRun._cool`: for how many ticks deadlines are still looked at."""
     (
         keys, share_of, broken, owed, mix, rejected, may, on, direct, instant, again, refusals, delayed, delay_of,
         delay_ticks, succeeded, failed, final, issue, retried, repeated, ring, flying, total, timeout_ticks,
     ) = attempted  # fmt: skip
-    past, ended, usual_share = kept
+    past, ended, usual_share, watched = kept
+    way, slack = strained
     share_of[:] = quality
     attempts(
         tick, np.uint64(tick + 1) * np.uint64(0x9E3779B97F4A7C15), True, True, ring > 0, timeout_ticks, flying, total,
         share_of, owed, broken, keys, mix, rejected, may, on, direct, instant, again, refusals, delayed, delay_of,
         delay_ticks, succeeded, failed, final, issue, retried, repeated,
     )  # fmt: skip
-    trouble = not is_calm
+    hot = max(hot - 1, 0)
     for edge in range(len(quality)):
         past[tick % len(past), edge] = min(quality[edge] / ended[edge], 1.0)
-        trouble |= share_of[edge] < usual_share[edge] or retried[edge] != 0.0
-    return len(past) + 2 if trouble else max(hot - 1, 0)
+        if share_of[edge] < usual_share[edge] or retried[edge] != 0.0 or way[edge] > slack[edge]:
+            hot = max(hot, watched[edge])
+    return hot
 
 
 @together
@@ -313,9 +318,10 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
         noise: normals, exponentials for the lower and for the upper boundary, a row for each tick.
         come: requests of every edge, a row for each tick.
         state: tuples of arrays, see `together.Together`.
-        flags: for how many ticks deadlines are looked at; ticks in a row without anybody late, and after how many of
-            them to return (0: nobody counts); the tick after the last one with a queue that is no ordinary one;
-            whether a wide tick may follow; after how many ticks rates are worked out anew.
+        flags: for how many ticks deadlines are looked at; in how many more hardly anybody may be late before a wide
+            tick, and how many that are after somebody was refused (0: it is not counted); the tick after the last one
+            with a queue that is no ordinary one; whether a wide tick may follow; after how many ticks rates are worked
+            out anew.
 
     Returns:
         How many ticks were made, the first, second and fourth of the flags, whether errors are under way, and whether
@@ -323,7 +329,7 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
     """
     (begin, calm, law, judged_queues, judging, lane, attempted, issued, answered, forwarded, flown, gate, failing, over,
      counted, watched, renewed, scratch) = state  # fmt: skip
-    hot, quiet, enough, odd, may_be_wide, period = flags
+    hot, loud, most_loud, odd, may_be_wide, period = flags
     mixed, is_calm = False, False
     (own, left_time, there, way, longest, below, waits, found, waited, memory, kept, below_then, below_now, first,
      hardly, flow) = scratch  # fmt: skip
@@ -342,7 +348,7 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
         _begin(tick, tick % len(borders), (noise[0][done], noise[1][done]), begin[0], begin[1])
         is_calm = _is_calm(waiting, rate, calm[0], place, calm[1], way, longest, below)
         _judged(tick, law, judged_queues, judging, waited, own, left_time, there, lane)
-        hot = _expired(tick, attempted, quality, kept, is_calm, hot)
+        hot = _expired(tick, attempted, quality, kept, (way, calm[1][5]), hot)
         _answered(tick, below_then, answered[0], waited, succeeded, answered[1], answered[2])
         _passed(come[done], noise[2][done], begin[1][1], begin[1][2], issued, issue, gate[8], forwarded)
         below_then[tick % len(below_then), :] = below_now
@@ -362,9 +368,9 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
         _counted(*(counted_tick + counted))
         if _watched(tick, queue_number, waiting, offered, rate, usual, place, wide):
             odd = tick + 1
-        if enough > 0:
-            quiet = _lateness(quality, first, some, hardly, quiet)
+        if most_loud > 0:
+            loud = _lateness(quality, first, some, hardly, loud, most_loud, kept[3])
         tick, done = tick + 1, done + 1
-        if may_be_wide and ((hot == 0 and is_calm) or (0 < enough <= quiet)):
+        if may_be_wide and ((hot == 0 and is_calm) or loud == 0):
             break
-    return done, hot, quiet, odd, mixed, is_calm
+    return done, hot, loud, odd, mixed, is_calm

@@ -1,4 +1,4 @@
-"""Compiled twins of what a walked request meets in calm stretches: stratified draws, pods, waits and own times.
+"""Compiled twins of what a walked request meets: draws, pods, waits and own times.
 
 A test compares the results, as those of `compiled`.
 """
@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from simcluster.engine.arithmetic import _ARTANH, _LN2_HI, _LN2_LO, _SQRT_HALF
+from simcluster.models.traffic.aggregate.fast.signatures import FLAGS as _FLAGS
 from simcluster.models.traffic.aggregate.fast.signatures import FLOATS as _FLOATS
 from simcluster.models.traffic.aggregate.fast.signatures import INDEX as _INDEX
 from simcluster.models.traffic.aggregate.fast.signatures import NEVER
@@ -56,6 +57,16 @@ def _stratified(key, counter, found):  # type: ignore[no-untyped-def]
     return counter + count
 
 
+@_compiled(f"int64(uint64, int64, boolean, {_FLOATS})")
+def _uniforms(key, counter, stratified, found):  # type: ignore[no-untyped-def]
+    """`Walker.uniform`, into an array; the next counter."""
+    if stratified:
+        return _stratified(key, counter, found)
+    for i in range(len(found)):
+        found[i] = _unit(_finished(key + np.uint64(counter + i + 1) * np.uint64(0x9E3779B97F4A7C15)))
+    return counter + len(found)
+
+
 @_compiled(f"void({_FLOATS}, float64, {_FLOATS})")
 def renewed(residual, factor, found):  # type: ignore[no-untyped-def]
     """The recursion of `lattice.general_waits`."""
@@ -82,17 +93,18 @@ def _exponential(u):  # type: ignore[no-untyped-def]
 
 
 @_compiled(
-    f"int64(uint64, int64, int64, int64, {_FLOATS}, float64, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
-    f"{_FLOATS}, float64, float64, {_FLOATS}, {_FLOATS}, {_INDEX}, {_TABLE}, {_FLOATS}, {_FLOATS})"
+    f"int64(uint64, int64, boolean, boolean, int64, int64, {_FLOATS}, float64, {_TABLE}, {_FLOATS}, {_FLOATS},"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, float64, float64, {_FLOATS}, {_FLOATS}, {_INDEX}, {_TABLE}, {_FLOATS},"
+    f"{_FLOATS})"
 )
 def visit(  # type: ignore[no-untyped-def]
-    key, counter, first, last, up, alike, together, chance, mixed, one_mean, two_mean,
+    key, counter, stratified, by_law, first, last, up, alike, together, chance, mixed, one_mean, two_mean,
     values, natural, work, stretch, speed, pods, chances, wait, own,
 ):  # fmt: skip
-    """`Walker.visits` of one node in calm stretches, with `_chances` and `CalmWaits.draw` but for its other laws."""
+    """`Walker.visits` of one node, with `_chances` and `CalmWaits.draw` but for its other laws, if waits are drawn."""
     count = len(pods)
     drawn = np.empty(count)
-    counter = _stratified(key, counter, drawn)
+    counter = _uniforms(key, counter, stratified, drawn)
     before = up[first - 1] if first > 0 else 0.0
     here = up[last] - before
     for i in range(count):
@@ -100,24 +112,24 @@ def visit(  # type: ignore[no-untyped-def]
         while pod < last and up[pod] <= at:
             pod += 1
         pods[i] = pod
-    for row in range(3):
-        counter = _stratified(key, counter, chances[row])
-    if alike >= 0.0:
-        counter = _stratified(key, counter, drawn)
+    for row in range(3 if by_law else 0):
+        counter = _uniforms(key, counter, stratified, chances[row])
+    if by_law and alike >= 0.0:
+        counter = _uniforms(key, counter, stratified, drawn)
         for i in range(count):
             if drawn[i] < alike:
                 for row in range(3):
                     chances[row, i] = together[row, i]
     for i in range(count):
         pod, u, result = pods[i], chances[0, i], 0.0
-        if u < chance[pod]:
+        if by_law and u < chance[pod]:
             one, two = _exponential(1.0 - chances[1, i]), _exponential(1.0 - chances[2, i])
             if mixed[pod] < 0.0:
                 result = one_mean[pod] * one + two_mean[pod] * two
             else:
                 result = (one_mean[pod] if u / max(chance[pod], 1e-300) < mixed[pod] else two_mean[pod]) * one
         wait[i] = result if here > 0.0 else NEVER
-    counter = _stratified(key, counter, drawn)
+    counter = _uniforms(key, counter, stratified, drawn)
     for i in range(count):
         position = drawn[i] * len(values) - 0.5
         low = int(min(max(math.floor(position), 0.0), len(values) - 2.0))
@@ -126,3 +138,26 @@ def visit(  # type: ignore[no-untyped-def]
         pod = pods[i]
         own[i] = part * stretch[pod] / speed[pod] + (took - part) if natural > 0.0 else took
     return counter
+
+
+@_compiled(f"void({_INDEX}, {_FLOATS}, int64, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLAGS})")
+def past_waits(pods, at, newest, borders, instants, begun, rate, wait, soon):  # type: ignore[no-untyped-def]
+    """`Walker._past`."""
+    slots = len(borders)
+    for i in range(len(pods)):
+        pod = pods[i]
+        tick = int(min(max(math.floor(at[i]), newest - slots + 2.0), float(newest)))
+        part = min(max(at[i] - tick, 0.0), 1.0)
+        first, longest = 0.0, 0.0
+        for border in (tick, tick + 1):
+            slot = border % slots
+            known = instants[slot, pod]
+            if known >= NEVER:
+                known = newest + 1.0 + max(borders[slot, pod] - begun[pod], 0.0) / max(rate[pod], 1e-12)
+            each = max(known - border, 0.0)
+            longest = max(longest, each)
+            if border == tick:
+                first = each
+            else:
+                wait[i] = first + part * (each - first)
+        soon[i] = longest < 1.0
