@@ -205,7 +205,7 @@ class Sampler:
         if self._laws != -1:
             self._laws, self._walked = -1, []
         if not self._walked:
-            self._walked = self._stillness(tick).parts(_REPEATED)
+            self._walked = self._stillness(tick).parts(self._repeated)
         self._again(tick, tick + ticks, float(ticks))
         self._arrivals = turned(self._arrivals, ticks)
         self._done = tick + ticks
@@ -219,13 +219,14 @@ class Sampler:
         walker.begin(tick << 22, tick - 1)
         laws, ordinary = self.ordinary.laws(first, known)
         walker.calm, walker.beneath = (laws, None) if ordinary else (None, laws)
-        samples = _REPEATED * (CALM_SAMPLES if ordinary else LOAD_SAMPLES)
+        calm = self._repeated * min(CALM_SAMPLES, self._calm_walked)
+        samples = calm if ordinary else _REPEATED * LOAD_SAMPLES
         chosen = np.arange(first, known)
         for load, columns in enumerate(self._recorder.columns):
             for column in columns[: 4 * _TARGETS]:
                 before = self._target(load, column, chosen, samples / min(len(columns), 4 * _TARGETS))
                 walk.loads.setdefault(load, []).append(before)
-        self._nodes(walk, first, known, float(_REPEATED))
+        self._nodes(walk, first, known, float(self._repeated))
         walker.calm = walker.beneath = None
         return walk
 

@@ -158,6 +158,8 @@ class CalmWaits:
         self._found: dict[Station | tuple[str, int, int, float, float], Law] = {}
         self.chance: Array = np.zeros(0)
         self.mean: Array = np.zeros(0)
+        #: what the laws were worked out from, as whoever settles them knows it
+        self.basis: Array = np.zeros(0)
 
     def settle(self, stations: list[Station], balancers: Sequence[tuple[str, int]], service: Array) -> None:
         """Work out the laws.
@@ -285,13 +287,12 @@ class CalmWaits:
     def other(self, pod: Index, drawn: Sequence[Array] | Array, waits: Array, rank: int = 0) -> Array:
         """The same waits, but of pods with laws of their own by those, as of `draw`."""
         which = self._law_of[pod]
-        for number, law in enumerate(self._laws):
-            here = np.nonzero(which == number)[0]
-            if len(here):
-                u, v, w = (each[here] for each in drawn)
-                if rank > 0 and isinstance(law, Batches):
-                    found = law.draw_at(rank, u, v, w)
-                else:
-                    found = law.draw(u, v, w)
-                waits[here] = self._service[pod[here]] * found
+        for number in (np.nonzero(np.bincount(which + 1)[1:])[0]).tolist():
+            law, here = self._laws[number], np.nonzero(which == number)[0]
+            u, v, w = (each[here] for each in drawn)
+            if rank > 0 and isinstance(law, Batches):
+                found = law.draw_at(rank, u, v, w)
+            else:
+                found = law.draw(u, v, w)
+            waits[here] = self._service[pod[here]] * found
         return waits

@@ -357,6 +357,12 @@ class Wide(Ordinary):
         """Work out the laws of the waits; how many requests come to every pod in a tick."""
         layout, queues = run.layout, run.queues
         flow = np.maximum(np.bincount(layout.lane_pod, left, layout.pods), 1e-300)
+        basis = np.concatenate(
+            (rho, left, queues.rate, queues.hold, queues.factor, queues.up, queues.in_flight_max, layout.cores)
+        )
+        if np.array_equal(basis, waits.basis) and not queues.limits.has_rate:
+            return flow
+        waits.basis = basis
         node = layout.lane_node
         first, second, third = (
             np.bincount(layout.lane_pod, left * table[node], layout.pods) / flow
