@@ -150,7 +150,9 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
     if stored is None:
         return {}
     marks = _of_object(stored, changed)
-    found = {"object": marks, **({"spec": marks} if "spec" in stored else {})}
+    found = {"object": marks}
+    if all(fact.path.startswith("spec") for fact in changed):
+        found["spec"] = marks
     if all(fact.before is not None for fact in changed):  # who applies takes nothing away that others have set
         found["given"] = marks
     if place.kind == "Deployment":

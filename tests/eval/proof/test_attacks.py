@@ -46,6 +46,6 @@ def test_deeds_fit_a_task() -> None:
     )
     assert marks["foreign"] != marks["own"]
     kinds = marks_by_kind(episode.world, episode.task, episode.incident.facts())
-    assert list(kinds) == ["object", "selector"]
+    assert list(kinds) == ["object", "spec", "selector"]
     assert kinds["selector"][0]["callers"] == "deployment/checkoutservice deployment/frontend"
     assert kinds["selector"][0]["label"] == '{"version": "v2"}'
