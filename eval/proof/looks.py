@@ -52,7 +52,7 @@ class Line(NamedTuple):
     text: str
 
 
-def told(episode: Looked) -> list[str]:
+def revealed(episode: Looked) -> list[str]:
     """Which usual looks tell which changed fact of a cause; empty: none of them does."""
     facts, found = list(_causes(episode)), dict[str, None]()
     for line in usual_looks(episode):

@@ -27,7 +27,7 @@ from simcluster.eval.proof.attempts import REACTION_NS, attempt
 from simcluster.eval.proof.faults import case_findings
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.proof.leaks import leaks
-from simcluster.eval.proof.looks import told
+from simcluster.eval.proof.looks import revealed
 from simcluster.eval.proof.mending import REPAIRS, mended, restored
 from simcluster.eval.proof.pairs import drawn_proof
 from simcluster.eval.trajectory import Recorder, Verdict
@@ -202,7 +202,7 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
     found = leaks(episode.world, task)
     yield Finding("nothing readable holds the answer", not found, "; ".join(found[:3]))
     if HARD in task.suites:
-        shown = told(episode.fork())
+        shown = revealed(episode.fork())
         yield Finding("no usual look tells it", not shown, "; ".join(shown[:3]))
     oracle = Mitigation(library)
     faulty = [m.still_present(episode.world) for m in oracle.mechanisms(task, episode.incident.record) if m.lasting]

@@ -7,7 +7,7 @@ import pytest
 from simcluster import tasks
 from simcluster.agents.runbook import Runbook
 from simcluster.eval.episode.start import start
-from simcluster.eval.proof.looks import told
+from simcluster.eval.proof.looks import revealed
 
 HARD = tasks.suite("hard")
 
@@ -15,13 +15,13 @@ HARD = tasks.suite("hard")
 @pytest.mark.slow(sample=1)
 @pytest.mark.parametrize("task_id", HARD)
 def test_no_usual_look_tells_what_was_changed(task_id: str) -> None:
-    assert told(start(task_id)) == []
+    assert revealed(start(task_id)) == []
 
 
 def test_a_rollout_a_young_object_and_a_ring_buffer_tell_what_was_changed() -> None:
     """The same looks on incidents that they do tell."""
-    assert any("rollout history" in one for one in told(start("wrong_env_address_online_boutique")))
-    assert any("dmesg" in one for one in told(start("latent_sector_errors_hotel_reservation")))
+    assert any("rollout history" in one for one in revealed(start("wrong_env_address_online_boutique")))
+    assert any("dmesg" in one for one in revealed(start("latent_sector_errors_hotel_reservation")))
 
 
 @pytest.mark.slow(sample=0)
