@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from simcluster import tasks
 from simcluster.agents.runbook import Runbook
 from simcluster.eval.episode.start import start
 from simcluster.eval.proof.looks import revealed
+from simcluster.surface.protocols import BudgetExceeded
 
 HARD = tasks.suite("hard")
 
@@ -29,6 +32,7 @@ def test_the_runbook_mends_at_most_a_tenth() -> None:
     mended = []
     for task_id in HARD:
         episode = start(task_id)
-        Runbook().run(episode)
+        with suppress(BudgetExceeded):
+            Runbook().run(episode)
         mended += [task_id] if episode.examined().passed else []
     assert len(mended) * 10 <= len(HARD), mended
