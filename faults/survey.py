@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from simcluster.api.objects import ApiObject, controller_of, namespace_of
+from simcluster.api.objects import ApiObject, controller_of, labels_of, namespace_of
 from simcluster.faults import devices, stores, ways
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, differences, differing, essence, value_at
 from simcluster.faults.target import FaultTarget, resource_of
@@ -27,6 +27,7 @@ EPHEMERAL = (
     "controllerrevisions.apps",
 )
 
+_CONTROLLERS = ".k8s.io"
 #: So much of a value is told of.
 _SHOWN = 80
 
@@ -51,9 +52,9 @@ def survey(target: FaultTarget) -> Survey:
     objects: dict[Key, ApiObject] = {}
     for resource in store.resources():
         own = resource not in EPHEMERAL
-        if own or resource == "pods":  # a pod that no controller made is somebody's decision
+        if own or resource in _BY_HAND:
             for obj in store.objects(resource):
-                if own or _alone(obj):
+                if own or _BY_HAND[resource](obj):
                     objects[resource, namespace_of(obj), obj["metadata"]["name"]] = obj
     within = {**stores.facts_of(target), **ways.facts_of(target)}
     return Survey(objects, {**_machines(target), **_images(target), **_loads(target), **within})
@@ -62,6 +63,16 @@ def survey(target: FaultTarget) -> Survey:
 def _alone(pod: ApiObject) -> bool:
     mirrored = "kubernetes.io/config.mirror" in (pod["metadata"].get("annotations") or {})
     return controller_of(pod) is None and not mirrored
+
+
+def _kept(endpoint_slice: ApiObject) -> bool:
+    """Whether no controller of the cluster keeps it: who keeps one by hand says so in its label."""
+    manager = labels_of(endpoint_slice).get("endpointslice.kubernetes.io/managed-by", _CONTROLLERS)
+    return not manager.endswith(_CONTROLLERS)
+
+
+#: Of which an object may yet be somebody's decision, and which.
+_BY_HAND = {"pods": _alone, "endpointslices.discovery.k8s.io": _kept}
 
 
 def _machines(target: FaultTarget) -> dict[Place, dict[str, Any]]:

@@ -27,6 +27,7 @@ from simcluster.eval.proof.attempts import REACTION_NS, attempt
 from simcluster.eval.proof.faults import case_findings
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.proof.leaks import leaks
+from simcluster.eval.proof.looks import revealed
 from simcluster.eval.proof.mending import REPAIRS, mended, restored
 from simcluster.eval.proof.pairs import drawn_proof
 from simcluster.eval.trajectory import Recorder, Verdict
@@ -43,6 +44,8 @@ from simcluster.tasks.model import Step, Task
 if TYPE_CHECKING:
     from simcluster.world import World
 
+#: The suite of incidents of which the usual looks tell nothing.
+HARD = "hard"
 #: Share of the users' requests that succeed in a healthy application.
 HEALTHY_RATIO = 0.99
 
@@ -198,6 +201,9 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
     yield Finding("users or the monitor notice", bool(noticed), noticed.partition("\n")[0] or "nobody was paged")
     found = leaks(episode.world, task)
     yield Finding("nothing readable holds the answer", not found, "; ".join(found[:3]))
+    if HARD in task.suites:
+        shown = revealed(episode.fork())
+        yield Finding("no usual look tells it", not shown, "; ".join(shown[:3]))
     oracle = Mitigation(library)
     faulty = [m.still_present(episode.world) for m in oracle.mechanisms(task, episode.incident.record) if m.lasting]
     yield Finding("every cause stands", all(faulty), "; ".join(filter(None, faulty)))
