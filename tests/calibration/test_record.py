@@ -161,7 +161,7 @@ def test_gaps_and_resets_of_series_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("skew_s", "rate"), [(0.0, 1.0), (-3600.0, 1.0), (12.5, 20.0)])
-def test_clocks_are_told_apart(skew_s: float, rate: float) -> None:
+def test_clocks_are_fitted(skew_s: float, rate: float) -> None:
     delays = [0.3, 0.01, 0.2, 0.05, 0.1] * 8
     samples = [(round((10 * n + delay) * 1e9), round((skew_s + 10 * n * rate) * 1e9)) for n, delay in enumerate(delays)]
     fit = fit_clock(samples)

@@ -154,8 +154,8 @@ def _series(folder: Path, header: Header) -> Iterator[Fault]:
                 _follow(sample, last, gaps, resets)
     except RecordingError as problem:
         yield Fault("damaged", SERIES, str(problem), grave=True)
-    yield from _told("gap", gaps, "gaps longer than three and a half steps")
-    yield from _told("reset", resets, "resets of counters: restarts of what counts, which are allowed for")
+    yield from _counted("gap", gaps, "gaps longer than three and a half steps")
+    yield from _counted("reset", resets, "resets of counters: restarts of what counts, which are allowed for")
 
 
 def _follow(
@@ -176,7 +176,7 @@ def _follow(
     last[key] = (sample.t_ms, sample.value, step)
 
 
-def _told(kind: str, counts: dict[str, int], what: str) -> Iterator[Fault]:
+def _counted(kind: str, counts: dict[str, int], what: str) -> Iterator[Fault]:
     for name, count in sorted(counts.items()):
         yield Fault(kind, f"{SERIES} {name}", f"{count} {what}")
 
