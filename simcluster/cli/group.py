@@ -24,6 +24,7 @@ COMMANDS = {
     "learn": "Learn failure modes: predict, run, see, understand.",
     "list": "List apps, faults, noises, tasks, suites, agents or lessons.",
     "mcp": "Be an MCP server for an incident, over standard input and output.",
+    "record": "Record what a cluster does, or verify a recording.",
     "report": "Write pages, JUnit, JSONL and ATIF of an evaluation.",
     "run": "Run one agent on one task and explain the grade.",
     "score": "Score a recorded run directory again.",
