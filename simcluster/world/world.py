@@ -25,6 +25,7 @@ from simcluster.engine.content import Library
 from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
+from simcluster.models.machine.imagetools.git import FORGES
 from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Network
@@ -126,6 +127,7 @@ class World:
         self.sim = Simulation(seed)
         self.api = GatedApi(self.sim)
         self.network = Network()
+        self.network.outside |= FORGES
         self.traffic = TrafficEngine(self.sim, self.network)
         self.catalog = self.build_catalog()
         self.catalog.kubectl = PodKubectl(self)
