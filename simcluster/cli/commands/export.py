@@ -33,8 +33,8 @@ def command(
 ) -> int:
     """Start TASK (an id, or a task file) and write what ten tools print of it at the instant of its page.
 
-    The files are those of Cloud-OpsBench: `tool_cache.json`, `metadata.json` (the page, and what is wrong in the words of
-    the task) and `alert.json`.
+    The files are those of Cloud-OpsBench: `tool_cache.json`, `metadata.json` (the page, and what is wrong) and
+    `alert.json`.
     """
     from simcluster.calibration.cloudopsbench.snapshot import Snapshot
 
