@@ -137,16 +137,16 @@ class Case:
 
     @cached_property
     def users_rps(self) -> float:
-        """Requests a second of the users: an input that no manifest holds, told by the lines that the entry wrote."""
-        told = {}
+        """Requests a second of the users: an input that no manifest holds; the number of lines of the entry says."""
+        written = {}
         for wanted, answer in self.answers("GetErrorLogs"):
             found = json.loads(answer) if isinstance(answer, str) and answer.startswith("{") else answer
             if isinstance(found, dict) and "total_log_count" in found:
-                told[wanted["service_name"]] = int(found["total_log_count"])
+                written[wanted["service_name"]] = int(found["total_log_count"])
         age_s = self.ages_s.get(ENTRY, 0.0)
-        if ENTRY not in told or age_s < SILENT_S:
+        if ENTRY not in written or age_s < SILENT_S:
             return USUAL_RPS if age_s > QUIET_S else 0.0
-        return max(0.0, (told[ENTRY] - ENTRY_START_LINES) / LINES_PER_REQUEST) / (age_s - SILENT_S)
+        return max(0.0, (written[ENTRY] - ENTRY_START_LINES) / LINES_PER_REQUEST) / (age_s - SILENT_S)
 
     def directories(self) -> list[str]:
         """Directories of nodes that volumes demand to be there already."""
