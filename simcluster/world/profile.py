@@ -8,8 +8,8 @@ parameters:
   image.bandwidth: 25000000
 ```
 
-Every figure has a name here, a unit, limits and what it is; where the usual one comes from stands where it is used. What
-is not named is as usual.
+Every figure has a name here, a unit, limits and what it is; where the usual one comes from stands where it is used.
+What is not named is as usual.
 """
 
 from __future__ import annotations
