@@ -94,23 +94,6 @@ def mkdir(call: ToolCall) -> Outcome:
     return Outcome()
 
 
-def cp(call: ToolCall) -> Outcome:
-    """Copy (or, called `mv`, move) one file."""
-    if len(call.arguments) != 2:
-        return usage_error(call, "missing file operand")
-    source, target = (call.path(name) for name in call.arguments)
-    if call.files.is_folder(target):
-        target = f"{target.rstrip('/')}/{source.rpartition('/')[2]}"
-    try:
-        call.files.write(target, call.files.read(source))
-        if call.name == "mv":
-            call.files.remove(source)
-    except FileError as problem:
-        said = "can't rename" if call.name == "mv" else "can't stat"
-        return Outcome(stderr=f"{call.name}: {said} '{call.arguments[0]}': {problem}\n", code=1)
-    return Outcome()
-
-
 def _count(call: ToolCall) -> tuple[str, list[str]]:
     """The number given to head or tail (`-n 5`, `-5`), and the files."""
     count, names, words = "10", [], iter(call.argv[1:])
@@ -347,7 +330,6 @@ def _binary(left: str, operator: str, right: str) -> bool:
 TOOLS: dict[str, Tool] = {
     "[": test,
     "cat": cat,
-    "cp": cp,
     "cut": cut,
     "egrep": grep,
     "fgrep": grep,
@@ -355,7 +337,6 @@ TOOLS: dict[str, Tool] = {
     "head": head,
     "ls": ls,
     "mkdir": mkdir,
-    "mv": cp,
     "rm": rm,
     "sort": sort,
     "tail": tail,

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from simcluster.models.machine.imagetools import bulk, disk, dns, files, netcat, network, openssl, system, tar
+from simcluster.models.machine.imagetools import (
+    bulk,
+    copying,
+    disk,
+    dns,
+    files,
+    git,
+    netcat,
+    network,
+    openssl,
+    system,
+    tar,
+)
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall
 from simcluster.models.machine.imagetools.sed import sed
 
@@ -17,6 +29,8 @@ TOOLS: dict[str, Tool] = {
     **bulk.TOOLS,
     **tar.TOOLS,
     **openssl.TOOLS,
+    **git.TOOLS,
+    **copying.TOOLS,
 }
 #: Variables of every shell.
 _SHELL = ("PATH", "HOSTNAME", "HOME", "PWD", "OLDPWD", "SHLVL", "_", "TERM")
