@@ -32,6 +32,8 @@ MOVED_BY = {
     "bandwidth": "image.bandwidth",
 }
 #: Of these one sample says something: they are settings, the same every time.
+#: Told by arrivals alone: the others by what the cluster says of its own clock.
+_BY_ARRIVAL = ("readiness", "endpoints", "termination")
 _SETTINGS = ("detection", "backoff.first")
 ROUNDS, SEEDS = 3, 2
 #: How much a quantity moves with its figure is learned between rounds, within these limits.
@@ -141,7 +143,7 @@ def _evidence_of(quantity: str, samples: Samples, recordings: Sequence[Recording
     if not samples.values:
         found.warnings.append("nothing of it was seen" + (" to end" if samples.censored else ""))
     pace = max(one.pace for one in recordings)
-    if pace > 2 and samples.values and median(samples.values) < 0.3 * pace:
+    if pace > 2 and quantity in _BY_ARRIVAL and samples.values and median(samples.values) < pace:
         found.warnings.append(f"the cluster ran {pace:.1f} times as fast as the recorder's clock: arrivals are coarse")
     return found
 
@@ -157,7 +159,7 @@ def _move(one: Evidence, samples: Samples, run: Samples, figures: dict[str, int]
     low, high = interval(samples.values, samples.resolution)
     one.tried.append((before, here))
     if figure.unit == "ns":
-        slope = _slope(one.tried)
+        slope = 1.0 if one.quantity in _SETTINGS else _slope(one.tried)
         moved, lowest, highest = (round(before + (each - here) * 1e9 / slope) for each in (there, low, high))
     else:
         moved, lowest, highest = (round(before * each / here) for each in (there, low, high))

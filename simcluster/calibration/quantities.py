@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from simcluster.calibration.record.clocks import parse_time
@@ -35,6 +36,11 @@ WHOLE, ARRIVAL = 1.0, 0.002
 #: The controller manager looks at nodes, and nodes give a sign of life, this often by their defaults, in seconds.
 LOOKS, SIGNS = 5.0, 10.0
 _PULLED = re.compile(r"Successfully pulled image .* in (\S+) \(.*\)(?:\. Image size: (\d+) bytes)?")
+_NAMED = re.compile(r"\.([0-9a-f]{16})$")
+#: An Event's own time further than this from its arrival is another clock's.
+_APART_NS = 2_000_000_000
+#: A container that lived no longer than this failed at its start.
+SHORT_NS = 5_000_000_000
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s|us|µs)")
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 
@@ -70,6 +76,7 @@ class Measure:
         self.found["detection"].resolution = LOOKS if stops is None else LOOKS + SIGNS
         self._only = frozenset(namespaces)
         self._pods: dict[str, dict[str, Any]] = {}
+        self._names: dict[str, dict[str, Any]] = {}
         self._renewed: dict[str, int] = {}
         self._ready_nodes: dict[str, str] = {}
         self._lost: dict[str, int] = {}
@@ -94,7 +101,7 @@ class Measure:
         for pod in self._pods.values():
             if "deleting" in pod and "gone" not in pod:
                 self.found["termination"].censored.append((self.last_ns - pod["deleting"]) / 1e9)
-        waits = [(start - end) / 1e9 for runs in self._exits.values() for end, start in runs if start]
+        waits = [(after[0] - before[1]) / 1e9 for runs in self._exits.values() for before, after in pairwise(runs)]
         if waits:
             self.found["backoff.longest"].values.append(max(waits))
         return self.found
@@ -109,16 +116,16 @@ class Measure:
         status, spec = change.object.get("status") or {}, change.object["spec"]
         if change.kind == "ADDED" and "nodeName" not in spec:
             pod["made"] = change.t_ns
+            self._names[change.object["metadata"]["name"]] = pod
         if spec.get("nodeName") and "bound" not in pod:
             pod["node"] = spec["nodeName"]
             if "made" in pod:
                 pod["bound"] = change.t_ns
-                self._add("scheduling", pod["made"], change.t_ns)
         self._runs(uid, status)
         ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
         if ready and "ready" not in pod and "bound" in pod:
             pod["ready"] = change.t_ns
-            self._add("readiness", pod.get("started"), change.t_ns)
+            self._add("readiness", pod.get("running"), change.t_ns)
         if change.object["metadata"].get("deletionTimestamp") and "deleting" not in pod and change.kind != "LISTED":
             pod["deleting"] = change.t_ns
             self._evicted(pod, change)
@@ -130,19 +137,18 @@ class Measure:
                 self._add("termination", pod["deleting"], change.t_ns)
 
     def _runs(self, uid: str, status: dict[str, Any]) -> None:
-        """Failures of containers, and when they were started again."""
+        """Runs of containers that failed: when each began and ended, as the kubelet says."""
         for container in status.get("containerStatuses") or ():
             runs = self._exits.setdefault((uid, container["name"]), [])
             state, last = container.get("state") or {}, container.get("lastState") or {}
-            for ended in (state.get("terminated"), last.get("terminated")):
+            for ended in (last.get("terminated"), state.get("terminated")):
+                begin_ns = parse_time((ended or {}).get("startedAt"))
                 end_ns = parse_time((ended or {}).get("finishedAt"))
-                if end_ns and all(end != end_ns for end, _ in runs) and (not runs or end_ns > runs[-1][0]):
-                    runs.append((end_ns, 0))
-            begun_ns = parse_time((state.get("running") or {}).get("startedAt"))
-            if runs and begun_ns and not runs[-1][1] and begun_ns >= runs[-1][0]:
-                runs[-1] = (runs[-1][0], begun_ns)
-                if len(runs) == 2 and (runs[1][0] - runs[0][1]) < 5_000_000_000:
-                    self._add("backoff.first", runs[1][0], begun_ns)
+                if begin_ns is None or end_ns is None or (runs and begin_ns <= runs[-1][0]):
+                    continue
+                runs.append((begin_ns, end_ns))
+                if len(runs) == 3 and runs[1][1] - runs[1][0] < SHORT_NS:  # the first is started again at once
+                    self._add("backoff.first", runs[1][1], begin_ns)
 
     def _evicted(self, pod: dict[str, Any], change: Change) -> None:
         lost_ns = self._lost.get(pod.get("node", ""))
@@ -153,21 +159,36 @@ class Measure:
     def _event(self, change: Change) -> None:
         about = change.object.get("involvedObject") or change.object.get("regarding") or {}
         pod = self._pods.get(str(about.get("uid")))
-        if pod is None or change.kind == "LISTED" or "bound" not in pod:
-            return
         reason, said = change.object.get("reason"), str(change.object.get("message") or change.object.get("note") or "")
+        at_ns = _stamp(change)
+        if reason == "SuccessfulCreate" and change.kind == "ADDED":
+            made = self._names.get(said.rpartition(" ")[2])
+            self._scheduled(made if made is not None else {}, "recorded", at_ns)
+        if pod is None or change.kind == "LISTED":
+            return
+        if reason == "Scheduled":
+            self._scheduled(pod, "chosen", at_ns)
+        if "bound" not in pod:
+            return
         if reason in ("Pulling", "Pulled") and "image" not in pod:
-            pod["image"] = change.t_ns
-            self._add("sandbox", pod["bound"], change.t_ns)
+            pod["image"] = at_ns
+            self._add("sandbox", pod.get("chosen", pod["bound"]), at_ns)
         if reason == "Pulled":
-            pod.setdefault("pulled", change.t_ns)
+            pod.setdefault("pulled", at_ns)
             self._pull(said)
         elif reason == "Created" and "created" not in pod:
-            pod["created"] = change.t_ns
-            self._add("create", pod.get("pulled"), change.t_ns)
+            pod["created"] = at_ns
+            self._add("create", pod.get("pulled"), at_ns)
         elif reason == "Started" and "started" not in pod:
-            pod["started"] = change.t_ns
-            self._add("start", pod.get("created"), change.t_ns)
+            pod["started"], pod["running"] = at_ns, change.t_ns
+            self._add("start", pod.get("created"), at_ns)
+
+    def _scheduled(self, pod: dict[str, Any], what: str, at_ns: int) -> None:
+        """Its making and the choice of its node, in whichever order the Events came."""
+        pod.setdefault(what, at_ns)
+        if "recorded" in pod and "chosen" in pod and "timed" not in pod:
+            pod["timed"] = True
+            self._add("scheduling", pod["recorded"], pod["chosen"])
 
     def _pull(self, said: str) -> None:
         match = _PULLED.match(said)
@@ -200,6 +221,13 @@ class Measure:
         elif ready == "True":
             self._lost.pop(name, None)
         self._ready_nodes[name] = ready
+
+
+def _stamp(change: Change) -> int:
+    """When an Event was made: its name carries the nanoseconds; its arrival, if it does not, or another clock's."""
+    found = _NAMED.search(change.object["metadata"]["name"])
+    at_ns = int(found[1], 16) if found and change.kind == "ADDED" else change.t_ns
+    return at_ns if abs(at_ns - change.t_ns) < _APART_NS else change.t_ns
 
 
 _EVERYWHERE = ("nodes", "leases.coordination.k8s.io")
