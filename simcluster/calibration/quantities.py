@@ -101,6 +101,10 @@ class Measure:
         for pod in self._pods.values():
             if "deleting" in pod and "gone" not in pod:
                 self.found["termination"].censored.append((self.last_ns - pod["deleting"]) / 1e9)
+        if not self.found["scheduling"].values:  # no Events were seen
+            for pod in self._pods.values():
+                if "bound" in pod:
+                    self._add("scheduling", pod["made"], pod["bound"])
         waits = [(after[0] - before[1]) / 1e9 for runs in self._exits.values() for before, after in pairwise(runs)]
         if waits:
             self.found["backoff.longest"].values.append(max(waits))

@@ -116,7 +116,7 @@ def test_profiles_with_mistakes_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("law", ["exponential", "lognormal", "gamma"])
-def test_laws_are_told_and_fitted(law: str) -> None:
+def test_laws_are_chosen_and_fitted(law: str) -> None:
     random = np.random.default_rng(3)
     drawn = {"exponential": random.exponential(2.0, 800), "lognormal": random.lognormal(0.5, 0.8, 800),
              "gamma": random.gamma(5.0, 0.4, 800)}[law]  # fmt: skip
