@@ -16,6 +16,7 @@ from simcluster.cli.exits import INTERNAL, INTERRUPTED, USAGE
 #: Command -> one line. The function is `command` in `commands/NAME.py`.
 COMMANDS = {
     "bench": "Measure how fast the simulation runs here.",
+    "calibrate": "Fit models to recordings and say how far off they are.",
     "check": "Prove tasks, faults and files as CI does.",
     "compare": "Compare two agents on the same tasks and seeds.",
     "eval": "Run agents on tasks and show a scoreboard.",
