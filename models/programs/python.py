@@ -107,11 +107,19 @@ class _Writer:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._needed: dict[str, int] = {}  # variables of the environment without which a statement fails, and its line
 
     def block(self, body: list[ast.stmt], depth: int) -> str:
         if depth > DEPTH_MAX:
             raise NotUnderstood("so deep a script", 1)
-        lines = [line for each in body for line in self._statement(each, depth)]
+        lines: list[str] = []
+        for each in body:
+            written = self._statement(each, depth)
+            for variable, line in self._needed.items():
+                error = shlex.quote(f"KeyError: '{variable}'")
+                lines += [f'if [ -z "${{{variable}+set}}" ]; then', _traceback(self._name, line, error), "fi"]
+            self._needed = {}
+            lines += written
         return "\n".join(lines) or ":"
 
     def _statement(self, node: ast.stmt, depth: int) -> list[str]:
@@ -213,8 +221,8 @@ class _Writer:
             case ast.Call(func=ast.Name(id="str" | "int"), args=[value]):
                 return self._word(value)
             case ast.Subscript(value=ast.Attribute(attr="environ"), slice=ast.Constant(value=str() as name)):
-                said = f"KeyError: '{name}'"
-                return f'"${{{_checked(name, node)}?{said}}}"'
+                self._needed[_checked(name, node)] = node.lineno
+                return f'"${{{name}}}"'
             case ast.Call(
                 func=ast.Attribute(attr="get" | "getenv"), args=[ast.Constant(value=str() as name), *rest]
             ) if "environ" in ast.unparse(node.func) or "getenv" in ast.unparse(node.func):
