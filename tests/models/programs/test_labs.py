@@ -84,7 +84,8 @@ LABS: dict[str, dict[str, Any]] = {
     "no-file": {"image": "python:3.12", "command": ["python", "app.py"], "workingDir": "/app"},
     "serves": script(
         "from http.server import *\nclass H(BaseHTTPRequestHandler):\n  def do_GET(self):\n"
-        "    self.send_response(201)\n    self.end_headers()\n    self.wfile.write(b'made')\nHTTPServer(('', 9000), H).serve_forever()"
+        "    self.send_response(201)\n    self.end_headers()\n    self.wfile.write(b'made')\n"
+        "HTTPServer(('', 9000), H).serve_forever()"
     ),
     "node-fails": {"image": "node:20", "command": ["node", "-e", "console.log('bye'); process.exit(3)"]},
 }
