@@ -267,13 +267,13 @@ class Nginx(WebProgram):
         """Notices of the master process."""
         marked = "{time_nginx} [notice] 1#1: "
         release = self.container.machine.identity.kernel_version
-        told = [
+        notices = [
             'using the "epoll" event method',
             f"nginx/{self.version}",
             "built by gcc 12.2.0 (Debian 12.2.0-14+deb12u1)",
         ]
-        told += [f"OS: Linux {release}", "getrlimit(RLIMIT_NOFILE): 1048576:1048576", "start worker processes"]
-        return (*(marked + text for text in told), marked + "start worker process 29")
+        notices += [f"OS: Linux {release}", "getrlimit(RLIMIT_NOFILE): 1048576:1048576", "start worker processes"]
+        return (*(marked + text for text in notices), marked + "start worker process 29")
 
     # Requests.
 

@@ -49,8 +49,8 @@ def program_of(
     text = source_of(container, argv, workdir) if name in PYTHON else None
     serves = python.served(text) if text else None
     if serves is not None:
-        told = (*argv, *(str(each) for each in serves))
-        return Scripted(container, traffic, told, environment, workdir)
+        words = (*argv, *(str(each) for each in serves))
+        return Scripted(container, traffic, words, environment, workdir)
     if facts is None and text is None:
         return None  # what an image of somebody's own has in it is not known
     return ShellProgram(container, ("sh", "-c", shell_of(container, argv, workdir)), host)

@@ -217,5 +217,5 @@ def test_a_cluster_with_them_can_be_forked() -> None:
     "text",
     ["(" * 3000, "x = " + "-" * 4000 + "1", "print('a'" + ",'a'" * 9000 + ")", "\0", "'" * 5, "while True: pass"],
 )
-def test_hostile_scripts_are_told_and_not_run(text: str) -> None:
+def test_hostile_scripts_fail_in_their_own_words(text: str) -> None:
     assert to_shell(text, "<string>")
