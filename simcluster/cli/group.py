@@ -20,6 +20,7 @@ COMMANDS = {
     "compare": "Compare two agents on the same tasks and seeds.",
     "eval": "Run agents on tasks and show a scoreboard.",
     "explain": "Explain a recorded run: its grade, and what each write cost users.",
+    "gate": "Fail unless an evaluation is good enough.",
     "kubectl": "Run kubectl commands in an incident or a sandbox.",
     "learn": "Learn failure modes: predict, run, see, understand.",
     "list": "List apps, faults, noises, tasks, suites, agents or lessons.",
