@@ -16,11 +16,13 @@ from simcluster.cli.exits import INTERNAL, INTERRUPTED, USAGE
 #: Command -> one line. The function is `command` in `commands/NAME.py`.
 COMMANDS = {
     "bench": "Measure how fast the simulation runs here.",
+    "calibrate": "Fit models to recordings and say how far off they are.",
     "check": "Prove tasks, faults and files as CI does.",
     "compare": "Compare two agents on the same tasks and seeds.",
     "eval": "Run agents on tasks and show a scoreboard.",
     "explain": "Explain a recorded run: its grade, and what each write cost users.",
     "gate": "Fail unless an evaluation is good enough.",
+    "export": "Write an incident as a case of a data set.",
     "kubectl": "Run kubectl commands in an incident or a sandbox.",
     "learn": "Learn failure modes: predict, run, see, understand.",
     "list": "List apps, faults, noises, tasks, suites, agents or lessons.",
