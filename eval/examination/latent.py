@@ -149,7 +149,8 @@ def _answering(world: World, namespace: str) -> dict[str, set[int]]:
     for piece in world.api.store.objects("endpointslices.discovery.k8s.io", namespace):
         name = labels_of(piece).get("kubernetes.io/service-name", "")
         service = world.api.store.get("services", namespace, name)
-        numbers = {one.get("name", ""): one["port"] for one in (service or {"spec": {}})["spec"].get("ports") or ()}
+        ports = service["spec"].get("ports") or () if service is not None else ()
+        numbers = {one.get("name", ""): one["port"] for one in ports}
         for port in piece.get("ports") or ():
             at = [
                 (address, port["port"])

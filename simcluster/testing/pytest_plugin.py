@@ -90,8 +90,8 @@ def _episode(request: pytest.FixtureRequest, fixture: str) -> Episode:
     marker = request.node.get_closest_marker("incident")
     if marker is None:
         pytest.fail(f"{fixture}: say which incident: @pytest.mark.incident('TASK', seed=0)", pytrace=False)
-    from simcluster import start
     from simcluster.engine.content import ContentError, UnknownName
+    from simcluster.eval.episode.start import start
 
     try:
         return start(*marker.args, **marker.kwargs)
