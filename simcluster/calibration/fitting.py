@@ -33,8 +33,8 @@ MOVED_BY = {
     "pull": "image.resolve",
     "bandwidth": "image.bandwidth",
 }
-#: Known by arrivals alone (the others by what the cluster says of its own clock): of a cluster that runs faster than the
-#: recorder, what is shorter than this many of its paces in seconds is hidden by when news is handed on.
+#: Known by arrivals alone (the others by what the cluster says of its own clock): of a cluster that runs faster than
+#: the recorder, what is shorter than this many of its paces in seconds is hidden by when news is handed on.
 _BY_ARRIVAL, _COARSE = ("readiness", "endpoints", "termination"), 2.0
 #: These are settings, the same every time: so many samples say something of them.
 _SETTINGS = {"detection": 1, "backoff.first": 1}
@@ -134,6 +134,8 @@ def profile_of(figures: dict[str, int], **more: Any) -> Profile:
 def _identifiable(one: Evidence, found: dict[str, Samples]) -> bool:
     """Whether the recording says enough of a quantity to move its figure; if not, why is added to the warnings."""
     samples = found[one.quantity].values
+    if any("coarse" in warning for warning in one.warnings):
+        return False
     if samples and len(samples) < _SETTINGS.get(one.quantity, LEAST_SAMPLES):
         one.warnings.append(f"only {len(samples)} samples")
         return False
