@@ -10,9 +10,11 @@ from __future__ import annotations
 import copy
 import importlib
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
+from operator import itemgetter
 from typing import Any
 
 Value = Any  # None, bool, int, float or str
@@ -328,7 +330,8 @@ class Relations:
         for each in reversed(order.expressions if order is not None else []):
             key = self._named(each.this, shown)
             down = bool(each.args.get("desc"))
-            found.sort(key=lambda one, key=key: _order(self._value(key, *one[1])), reverse=down)  # type: ignore[misc]
+            weighed = [(_order(self._value(key, *one[1])), one) for one in found]
+            found = [one for _, one in sorted(weighed, key=itemgetter(0), reverse=down)]
         values = [one for one, _ in found]
         skipped, most = tree.args.get("offset"), tree.args.get("limit")
         if skipped is not None:
@@ -449,15 +452,15 @@ class Relations:
             return this is other if other is None or isinstance(other, bool) else this == other
         if isinstance(node, exp.Cast):
             return self._cast(self._value(node.this, row, members), str(node.to.this.value))
-        operator = _OPERATORS.get(node.key)
-        if operator is None:
+        applied = _OPERATORS.get(node.key)
+        if applied is None:
             raise Unsupported((node.name or node.key).upper())
         arguments = [self._value(each, row, members) for each in node.iter_expressions()]
         if any(each is None for each in arguments):
             return None
         if node.key in _ARITHMETIC and any(isinstance(each, str) for each in arguments):
             raise Refused("types")
-        value = operator(*arguments)
+        value = applied(*arguments)
         if isinstance(value, int) and abs(value) >= 1 << 63:
             raise Refused("range")
         return value
@@ -484,7 +487,8 @@ class Relations:
         if not values:
             return None
         if isinstance(node, exp.Sum | exp.Avg):
-            total = sum(values) if all(isinstance(each, int) for each in values) else math.fsum(values)
+            whole = all(isinstance(each, int) for each in values)
+            total = sum(values) if whole else math.fsum(values)  # integers
             return total if isinstance(node, exp.Sum) else total / len(values)
         if isinstance(node, exp.Min | exp.Max):
             return (min if isinstance(node, exp.Min) else max)(values, key=_order)
@@ -548,25 +552,42 @@ def _divided(one: Value, other: Value) -> Value:
 
 
 _ARITHMETIC = ("add", "sub", "mul", "div", "mod", "neg", "abs")
+
+
+def _compare(fits: Callable[[int, int], bool], one: Value, other: Value) -> bool:
+    return fits(_compared(one, other), 0)
+
+
+def _remainder(one: Value, other: Value) -> Value:
+    rest = math.fmod(one, other) if isinstance(one, float) or isinstance(other, float) else abs(one) % abs(other)
+    return rest if isinstance(rest, float) or one >= 0 else -rest
+
+
+def _joined(one: Value, other: Value) -> str:
+    return _text(one) + _text(other)
+
+
+def _ilike(text: Value, pattern: Value) -> bool:
+    return _like(_text(text).lower(), _text(pattern).lower())
+
+
+def _lower(value: Value) -> str:
+    return _text(value).lower()
+
+
+def _upper(value: Value) -> str:
+    return _text(value).upper()
+
+
+def _length(value: Value) -> int:
+    return len(_text(value))
+
+
 _OPERATORS: dict[str, Callable[..., Value]] = {
-    "eq": lambda a, b: _compared(a, b) == 0,
-    "neq": lambda a, b: _compared(a, b) != 0,
-    "lt": lambda a, b: _compared(a, b) < 0,
-    "lte": lambda a, b: _compared(a, b) <= 0,
-    "gt": lambda a, b: _compared(a, b) > 0,
-    "gte": lambda a, b: _compared(a, b) >= 0,
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": _divided,
-    "mod": lambda a, b: math.fmod(a, b) if isinstance(a, float) or isinstance(b, float) else int(math.fmod(a, b)),
-    "neg": lambda a: -a,
-    "not": lambda a: not a,
-    "dpipe": lambda a, b: _text(a) + _text(b),
-    "like": _like,
-    "ilike": lambda a, b: _like(_text(a).lower(), _text(b).lower()),
-    "lower": lambda a: _text(a).lower(),
-    "upper": lambda a: _text(a).upper(),
-    "length": lambda a: len(_text(a)),
-    "abs": abs,
+    **{"eq": partial(_compare, operator.eq), "neq": partial(_compare, operator.ne)},
+    **{"lt": partial(_compare, operator.lt), "lte": partial(_compare, operator.le)},
+    **{"gt": partial(_compare, operator.gt), "gte": partial(_compare, operator.ge)},
+    **{"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": _divided, "mod": _remainder},
+    **{"neg": operator.neg, "not": operator.not_, "abs": abs, "dpipe": _joined, "like": _like, "ilike": _ilike},
+    **{"lower": _lower, "upper": _upper, "length": _length},
 }
