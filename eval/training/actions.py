@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from simcluster.engine.content import UnknownName
 from simcluster.eval.episode import Episode
-from simcluster.session.inbox import BudgetExceeded
 from simcluster.surface.observability import QueryError
+from simcluster.surface.protocols import BudgetExceeded
 
 TOOLS = ("kubectl", "ssh", "promql", "logql", "alerts", "wait", "diagnose", "finish")
 #: As a shell ends: a command that is not there, one that was used wrongly, and one that was cut off.

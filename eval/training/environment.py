@@ -129,7 +129,7 @@ class IncidentEnv(gymnasium.Env[Observation, Any]):
             self._rewards.raw, self._rewards.parts = account[1], dict(account[2])
         return self._observation()
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """What the terminal shows, in the mode `ansi`."""
         return self._last.output if self.render_mode == "ansi" else None
 
