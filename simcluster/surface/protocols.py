@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from simcluster.api.encoding.wire import Wire
 from simcluster.api.request import Request, Response
+from simcluster.models.userland.place import Place
 
 
 class CommandResult(NamedTuple):
@@ -153,6 +154,9 @@ class Host(Protocol):
 
     def journal(self) -> Iterable[JournalEntry]:
         """The journal, oldest first."""
+
+    def place(self) -> Place:
+        """The node as a shell meets it."""
 
     def run(self, argv: Sequence[str], stdin: str = "") -> HostAnswer | None:
         """Any other program of the host (`crictl`, `cat`, `free`); None if there is none."""

@@ -1,21 +1,17 @@
-"""Which commands an image has: busybox's, and what its own program brings (`redis-cli`)."""
+"""Which commands of images show the container they run in, and what its own program brings (`redis-cli`)."""
 
 from __future__ import annotations
 
-from simcluster.models.machine.imagetools import bulk, disk, dns, files, netcat, network, openssl, system, tar
+from simcluster.models.machine.imagetools import bulk, disk, dns, netcat, network, openssl, system
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall
-from simcluster.models.machine.imagetools.sed import sed
 
 TOOLS: dict[str, Tool] = {
-    **files.TOOLS,
     **system.TOOLS,
     **network.TOOLS,
     **netcat.TOOLS,
-    "sed": sed,
     **disk.TOOLS,
     **dns.TOOLS,
     **bulk.TOOLS,
-    **tar.TOOLS,
     **openssl.TOOLS,
 }
 #: Variables of every shell.
