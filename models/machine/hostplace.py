@@ -24,7 +24,36 @@ MISSING = ("busybox", "gawk", "tmux")
 _COMMON = ("date", "id", "kill")
 #: Programs of administrators (Ubuntu 24.04).
 _SBIN = frozenset(
-    ["badblocks", "blkid", "chronyd", "conntrack", "dmidecode", "dumpe2fs", "e2fsck", "ethtool", "fsck", "halt", "hdparm", "hwclock", "iptables", "iptables-save", "ip6tables", "ipvsadm", "lsmod", "mkfs.ext4", "modprobe", "nft", "nvme", "poweroff", "reboot", "shutdown", "smartctl", "sysctl", "tc", "tune2fs"]
+    [
+        "badblocks",
+        "blkid",
+        "chronyd",
+        "conntrack",
+        "dmidecode",
+        "dumpe2fs",
+        "e2fsck",
+        "ethtool",
+        "fsck",
+        "halt",
+        "hdparm",
+        "hwclock",
+        "iptables",
+        "iptables-save",
+        "ip6tables",
+        "ipvsadm",
+        "lsmod",
+        "mkfs.ext4",
+        "modprobe",
+        "nft",
+        "nvme",
+        "poweroff",
+        "reboot",
+        "shutdown",
+        "smartctl",
+        "sysctl",
+        "tc",
+        "tune2fs",
+    ]
 )
 
 
@@ -67,7 +96,11 @@ class NodeFiles:
         names = dict.fromkeys(self.tree.entries(path))
         head = path.rstrip("/") + "/"
         for known in self.machine.files.adorned:
-            if known.startswith(head) and "/" not in known[len(head) :] and "target" in self.machine.files.adorned[known]:
+            if (
+                known.startswith(head)
+                and "/" not in known[len(head) :]
+                and "target" in self.machine.files.adorned[known]
+            ):
                 names[known[len(head) :]] = None
         return sorted(names)
 
@@ -177,14 +210,20 @@ def _absolute(call: Call, files: NodeFiles) -> list[str]:
     if call.name == "du" and not any(word[:1] != "-" for word in call.args):
         return [*call.args, call.cwd]
     return [
-        call.path(word) if word and word[0] not in "-/" and (files.look(call.path(word)) is not None or (call.name == "fallocate" and "." in word)) else word
+        call.path(word)
+        if word
+        and word[0] not in "-/"
+        and (files.look(call.path(word)) is not None or (call.name == "fallocate" and "." in word))
+        else word
         for word in call.args
     ]
 
 
 def _outcome(result: ExecResult) -> Outcome:
     if isinstance(result, Pausing):
-        return Outcome(result.stdout, result.stderr, result.code, result.pause_ns, then=result.argv, then_stdin=result.stdin)
+        return Outcome(
+            result.stdout, result.stderr, result.code, result.pause_ns, then=result.argv, then_stdin=result.stdin
+        )
     return Outcome(result.stdout, result.stderr, result.code)
 
 

@@ -86,7 +86,9 @@ class _Walk:
             return at == (0 if node[0] == "bol" else len(self.text))
         before = at > 0 and (self.text[at - 1].isalnum() or self.text[at - 1] == "_")
         after = at < len(self.text) and (self.text[at].isalnum() or self.text[at] == "_")
-        return {"<": after and not before, ">": before and not after, "b": before != after, "B": before == after}[node[1]]
+        return {"<": after and not before, ">": before and not after, "b": before != after, "B": before == after}[
+            node[1]
+        ]
 
     def _sequence(self, nodes: list[Node], number: int, at: int, then: _Next) -> bool:
         if number == len(nodes):

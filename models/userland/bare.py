@@ -22,7 +22,14 @@ class BarePlace:
     """
 
     def __init__(
-        self, face: Face, files: MemoryFiles, host: str = "localhost", *, who: Who = Who(), more: tuple[str, ...] = (), without: tuple[str, ...] = ()
+        self,
+        face: Face,
+        files: MemoryFiles,
+        host: str = "localhost",
+        *,
+        who: Who = Who(),
+        more: tuple[str, ...] = (),
+        without: tuple[str, ...] = (),
     ) -> None:
         self.face = face
         self.host = host
@@ -76,6 +83,10 @@ def located(face: Face, name: str, more: tuple[str, ...] = (), without: tuple[st
     known = base in more or base in _SHELLS[face.shell] or (
         base in TOOLS and base not in without and (face.gnu or base not in GNU_ONLY)
     )  # fmt: skip
-    if not known or ("/" in name and name not in (f"/bin/{base}", f"/usr/bin/{base}", f"/usr/local/bin/{base}", f"/sbin/{base}", f"/usr/sbin/{base}")):
+    if not known or (
+        "/" in name
+        and name
+        not in (f"/bin/{base}", f"/usr/bin/{base}", f"/usr/local/bin/{base}", f"/sbin/{base}", f"/usr/sbin/{base}")
+    ):
         return ""
     return f"/usr/bin/{base}" if face.gnu else f"/bin/{base}"

@@ -440,7 +440,9 @@ def _getopts(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -
             process.assign("OPTARG", letter)
         else:
             said = f"illegal option -- {letter}" if runner.place.face.bash else f"Illegal option -{letter}"
-            runner.write(fds.get(2, NOWHERE), f"{process.script_name}: {said}\n" if runner.place.face.bash else said + "\n")
+            runner.write(
+                fds.get(2, NOWHERE), f"{process.script_name}: {said}\n" if runner.place.face.bash else said + "\n"
+            )
         index, at = (index + 1, 0) if last else (index, at + 1)
     elif letters[place + 1 : place + 2] == ":":
         value = word[at + 1 :] or (words[index] if index < len(words) else None)
@@ -553,7 +555,9 @@ def _eval(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> N
     try:
         code = compile_script(text, runner.place.face.bash)
     except ShellSyntaxError as problem:
-        said = complaint(problem, runner.place.face, process.script_name, text).replace(" -c: line 1:", " eval: line 1:")
+        said = complaint(problem, runner.place.face, process.script_name, text).replace(
+            " -c: line 1:", " eval: line 1:"
+        )
         runner.write(fds.get(2, NOWHERE), said)
         if runner.place.face.bash:
             runner.completed(process, 2)
@@ -604,12 +608,29 @@ def _command(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -
             return
         runner.execute(process, words, {}, fds, functions=False)
         return
-    verbose = (argv[0] == "type" and "-t" not in words and "-p" not in words and "-P" not in words) or words[:1] == ["-V"]
+    verbose = (argv[0] == "type" and "-t" not in words and "-p" not in words and "-P" not in words) or words[:1] == [
+        "-V"
+    ]
     names = [name for name in words if not name.startswith("-")]
     missing = False
     for name in names:
         place = runner.knows(process, name)
-        keyword = name in ("if", "then", "else", "fi", "for", "do", "done", "while", "case", "esac", "{", "}", "!", "[[")
+        keyword = name in (
+            "if",
+            "then",
+            "else",
+            "fi",
+            "for",
+            "do",
+            "done",
+            "while",
+            "case",
+            "esac",
+            "{",
+            "}",
+            "!",
+            "[[",
+        )
         if not place and not keyword:
             missing = True
             face = runner.place.face

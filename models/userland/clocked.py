@@ -62,6 +62,8 @@ class ClockedRunner(ImmediateRunner):
             self.interrupt()
             code = INTERRUPTED if self.code is None else self.code
             outcome = Outcome("".join(self.output), "".join(self.errors), code)
+        if self.code is None:  # nobody waits for what never ends
+            outcome = outcome._replace(code=INTERRUPTED)
         return outcome._replace(delay_ns=0)
 
     def _pass(self, at_ns: int) -> bool:

@@ -137,19 +137,27 @@ def _read_words(rest: str, seconds: int, nanoseconds: int, *, given: bool) -> tu
     days, clock, moved, months = seconds // 86_400, seconds % 86_400, 0, 0
     dated = given
     while rest := rest.strip(" \t,"):
-        match = re.match(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:t(?=\d))?", rest) or re.match(r"(\d{4})/(\d{1,2})/(\d{1,2})", rest)
+        match = re.match(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:t(?=\d))?", rest) or re.match(
+            r"(\d{4})/(\d{1,2})/(\d{1,2})", rest
+        )
         if match is not None and 1 <= int(match[2]) <= 12 and 1 <= int(match[3]) <= 31:
             days, dated = days_of(int(match[1]), int(match[2]), int(match[3])), True
             clock, nanoseconds = (0, 0)
         elif match := re.match(r"(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d+))?)?\s*(am|pm)?", rest):
             hour = int(match[1]) % 12 + (12 if match[5] == "pm" else 0) if match[5] else int(match[1])
-            clock, nanoseconds = hour * 3600 + int(match[2]) * 60 + int(match[3] or 0), int((match[4] or "0")[:9].ljust(9, "0"))
+            clock, nanoseconds = (
+                hour * 3600 + int(match[2]) * 60 + int(match[3] or 0),
+                int((match[4] or "0")[:9].ljust(9, "0")),
+            )
             if hour > 23 or int(match[2]) > 59:
                 return None
         elif match := re.match(r"(now|today|midnight|noon|yesterday|tomorrow|utc|gmt|z\b|\+00:?00\b)", rest):
             days += {"yesterday": -1, "tomorrow": 1}.get(match[1], 0)
             clock, nanoseconds = {"midnight": (0, 0), "noon": (43_200, 0)}.get(match[1], (clock, nanoseconds))
-        elif match := re.match(r"([+-]?\s*\d+|next|last|a|an)\s*(sec|second|min|minute|hour|day|week|fortnight|month|year)s?\b(\s+ago\b)?", rest):
+        elif match := re.match(
+            r"([+-]?\s*\d+|next|last|a|an)\s*(sec|second|min|minute|hour|day|week|fortnight|month|year)s?\b(\s+ago\b)?",
+            rest,
+        ):
             count = {"next": 1, "last": -1, "a": 1, "an": 1}.get(match[1]) or int(match[1].replace(" ", "")[:12] or 0)
             count = -count if match[3] else count
             if match[2] in _UNITS:
@@ -164,7 +172,10 @@ def _read_words(rest: str, seconds: int, nanoseconds: int, *, given: bool) -> tu
                 ahead = (wanted - (days + 3) % 7) % 7
                 days += ahead + (7 if match[1] == "next" and ahead == 0 else -7 if match[1] == "last" else 0)
                 clock, nanoseconds = 0, 0
-        elif match := re.match(r"(?:(\d{1,2})\s+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:\s+(\d{1,2})(?!\d|:))?(?:\s+(\d{4}))?", rest):
+        elif match := re.match(
+            r"(?:(\d{1,2})\s+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:\s+(\d{1,2})(?!\d|:))?(?:\s+(\d{4}))?",
+            rest,
+        ):
             month = [name[:3].lower() for name in _MONTHS].index(match[2]) + 1
             year = int(match[4]) if match[4] else civil(days)[0]
             days, dated = days_of(year, month, int(match[1] or match[3] or 1)), True

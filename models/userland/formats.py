@@ -66,7 +66,9 @@ def floating(value: float | Decimal, flags: str, width: int, precision: int | No
     digits = 6 if precision is None else min(precision, 1100)
     extra = 0 if precision is None else precision - digits
     sign = "+" if "+" in flags else " " if " " in flags else ""
-    text = format(float(number) if letter not in "fF" else number, f"{sign}{'#' if '#' in flags else ''}.{digits}{letter}")
+    text = format(
+        float(number) if letter not in "fF" else number, f"{sign}{'#' if '#' in flags else ''}.{digits}{letter}"
+    )
     if letter in "eEgG" and "e" in text.lower():
         mantissa, mark, exponent = text.partition("e" if letter.islower() else "E")
         exponent = exponent[0] + exponent[1:].lstrip("0").rjust(2, "0")

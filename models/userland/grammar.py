@@ -80,7 +80,9 @@ def _sealed(instruction: Instruction) -> Instruction:
     place = {"cmd": 3, "redir": 1}.get(instruction[0])
     if place is None or not instruction[place]:
         return instruction
-    said = tuple((fd, o, (target[0] if target else ()) if o == "<<" else target) for fd, o, target in instruction[place])
+    said = tuple(
+        (fd, o, (target[0] if target else ()) if o == "<<" else target) for fd, o, target in instruction[place]
+    )
     return (*instruction[:place], said, *instruction[place + 1 :])
 
 

@@ -16,9 +16,11 @@ class MemoryFiles:
     Args:
         now_ns: gives the present instant; a bound method, so that the tree can be saved.
         room: bytes that it holds.
+        owner: whose new files are.
     """
 
-    def __init__(self, now_ns: Callable[[], int], room: int = 4 * ROOM) -> None:
+    def __init__(self, now_ns: Callable[[], int], room: int = 4 * ROOM, owner: str = "root") -> None:
+        self.owner = owner
         self._now_ns = now_ns
         self._room = room
         self._used = 0
@@ -53,7 +55,11 @@ class MemoryFiles:
             raise FileError(ERROR_TEXTS["ENOENT" if found is None else "ENOTDIR"])
         head = path.rstrip("/") + "/"
         size = len(head)
-        return sorted(known[size:] for known in self._stats if known.startswith(head) and "/" not in known[size:] and known != head)
+        return sorted(
+            known[size:]
+            for known in self._stats
+            if known.startswith(head) and "/" not in known[size:] and known != head
+        )
 
     def _need_folder(self, path: str) -> None:
         parent = self._stats.get(path)
@@ -74,7 +80,7 @@ class MemoryFiles:
         self._texts[path] = whole
         if found is None:
             self._inodes += 1
-            found = Stat("file", inode=self._inodes)
+            found = Stat("file", inode=self._inodes, owner=self.owner, group=self.owner)
         self._stats[path] = found._replace(changed_ns=self._now_ns())
 
     def make_folder(self, path: str) -> None:
@@ -85,7 +91,9 @@ class MemoryFiles:
         if len(self._stats) > 100_000:
             raise FileError(ERROR_TEXTS["ENOSPC"])
         self._inodes += 1
-        self._stats[path] = Stat("folder", 4096, 0o755, changed_ns=self._now_ns(), links=2, inode=self._inodes)
+        self._stats[path] = Stat(
+            "folder", 4096, 0o755, self.owner, self.owner, self._now_ns(), links=2, inode=self._inodes
+        )
 
     def make_folders(self, path: str) -> None:
         """Create a folder, and those in which it lies."""
@@ -124,15 +132,25 @@ class MemoryFiles:
                 self._texts[end] = self._texts.pop(known)
 
     def copy(self, source: str, target: str) -> None:
-        """Copy one file."""
-        self.write(target, self.read(source))
+        """Copy a file, or a folder with all that is in it."""
+        found = self._stats.get(source)
+        if found is None or not found.is_folder:
+            self.write(target, self.read(source))
+            return
+        if target.startswith(source.rstrip("/") + "/"):
+            raise FileError(f"cannot copy a directory, '{source}', into itself, '{target}'")
+        self.make_folder(target)
+        for name in self.names(source):
+            self.copy(f"{source}/{name}", f"{target}/{name}")
 
     def adorn(self, path: str, **said: Any) -> None:
         """Change what is known of a file, or make a link."""
         if "target" in said and path not in self._stats:
             self._need_folder(parent_of(path))
             self._inodes += 1
-            self._stats[path] = Stat("link", len(str(said["target"])), 0o777, changed_ns=self._now_ns(), inode=self._inodes)
+            self._stats[path] = Stat(
+                "link", len(str(said["target"])), 0o777, changed_ns=self._now_ns(), inode=self._inodes
+            )
         if path not in self._stats:
             raise FileError(ERROR_TEXTS["ENOENT"])
         self._stats[path] = self._stats[path]._replace(**said)

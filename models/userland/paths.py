@@ -80,7 +80,7 @@ class Files(Protocol):
         """Give a file or a folder another name."""
 
     def copy(self, source: str, target: str) -> None:
-        """Copy one file."""
+        """Copy a file, or a folder with all that is in it."""
 
     def adorn(self, path: str, **said: object) -> None:
         """Change `mode`, `owner`, `group`, `changed_ns` or `target` (which makes a link)."""

@@ -148,7 +148,9 @@ def trimmed(text: str, pattern: str, operator: str) -> str:
     if operator[0] == "%":
         parts, subject = parts[::-1], subject[::-1]
     greedy = len(operator) == 2
-    program = _program("\\A" + searchable(_source(parts))) if greedy else _lazy("\\A" + searchable(_source(parts, ".*?")))
+    program = (
+        _program("\\A" + searchable(_source(parts))) if greedy else _lazy("\\A" + searchable(_source(parts, ".*?")))
+    )
     found = program.search(subject)
     if found is None:
         return text

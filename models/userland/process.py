@@ -123,6 +123,7 @@ class Process(Expander):
         self.guard = 0
         self.until_ns = -1
         self.tally = 0
+        self.doing = ""  # the command that is under way
         self.turns = 0  # reports of the program that is under way
         self.getopts_at = (1, 0)
         self.timed: list[int] = []

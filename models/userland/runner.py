@@ -145,7 +145,8 @@ class ShellRunner(ABC):
 
     def finish_command(self, process: Process, outcome: Outcome, fds: dict[int, Sink]) -> None:
         """A command has taken its time: what it printed appears, and what it starts begins."""
-        self.print(process, fds, outcome)
+        if not self.print(process, fds, outcome):
+            outcome = outcome._replace(code=max(outcome.code, 1), then=())
         if process.finished:
             return
         if outcome.then:
@@ -213,13 +214,17 @@ class ShellRunner(ABC):
             if self.sizes[where] > 2 * ROOM:
                 raise Exhausted
 
-    def print(self, process: Process, fds: dict[int, Sink], outcome: Outcome) -> None:
-        """What a command printed."""
+    def print(self, process: Process, fds: dict[int, Sink], outcome: Outcome) -> bool:
+        """What a command printed; whether all of it could be written."""
         try:
             self.write(fds.get(2, NOWHERE), outcome.stderr)
             self.write(fds.get(1, NOWHERE), outcome.stdout)
         except FileError as problem:
-            self.write(fds.get(2, NOWHERE), f"{process.script_name}: write error: {problem}\n")
+            name = process.doing
+            said = self.place.face.said(process.script_name, process.line, f"write error: {problem}", name)
+            self.write(fds.get(2, NOWHERE), said if name in BUILT_IN else f"{name}: write error: {problem}\n")
+            return False
+        return True
 
     def complain(self, process: Process, message: str, builtin: str = "") -> None:
         """The shell itself reports something."""
@@ -523,6 +528,7 @@ class ShellRunner(ABC):
     ) -> None:
         """Run one simple command whose words are expanded."""
         function = process.functions.get(argv[0]) if functions else None
+        process.doing = argv[0]
         if function is not None:
             process.counter += 1
             process.variables.update(extra)
@@ -572,6 +578,9 @@ class ShellRunner(ABC):
         spent_ns = self.place.files.spent_ns()
         if spent_ns and outcome.delay_ns < FOREVER_NS:
             outcome = outcome._replace(delay_ns=outcome.delay_ns + spent_ns)
+        if outcome.then and outcome.delay_ns:  # it has said this before it waits
+            self.print(process, fds, outcome)
+            outcome = outcome._replace(stdout="", stderr="")
         if outcome.endless:
             self._endless(process, outcome, fds)
         elif outcome.delay_ns > 0 or outcome.memory_bytes:

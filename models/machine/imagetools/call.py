@@ -12,6 +12,7 @@ from simcluster.models.userland.outcome import FOREVER_NS, Outcome
 
 __all__ = ["FOREVER_NS", "Outcome", "Tool", "ToolCall", "usage_error"]
 
+
 @dataclass
 class ToolCall:
     """One call of a command.

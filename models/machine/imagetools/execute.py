@@ -72,8 +72,13 @@ def environment_of(container: Container) -> dict[str, str]:
 def _run(call: ToolCall, limit_ns: int) -> Outcome | None:
     place = ContainerPlace(call.container)
     is_file = "/" in call.argv[0] and call.files.is_file(call.path(call.argv[0]))
-    if not (is_file or call.name in SHELLS or call.name in _AS_PROGRAMS or located(place.face, call.name, tuple(TOOLS))):
-        return image_tool(call)
+    own = None if is_file or call.name in SHELLS else image_tool(call)
+    if own is not None:
+        return own
+    if not (
+        is_file or call.name in SHELLS or call.name in _AS_PROGRAMS or located(place.face, call.name, tuple(TOOLS))
+    ):
+        return None
     code: Code = (("cmd", (), tuple((("lit", word, True),) for word in call.argv), (), 1),)
     runner = ImmediateRunner(place, call.now_ns, limit_ns)
     process = runner.launch(code, dict(call.env), [], "sh")

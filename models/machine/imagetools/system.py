@@ -102,11 +102,11 @@ def chroot(call: ToolCall) -> Outcome:
         text = f"chroot: can't change root directory to '{call.argv[1]}': No such file or directory\n"
         return Outcome(stderr=text, code=1)
     machine = call.container.machine
+    printed = machine.login_shell.program(words) if machine.login_shell is not None else None
+    if printed is not None:
+        return Outcome(printed.stdout, printed.stderr, printed.exit_code)
     result = machine.run(words, call.stdin)
     if result is None:
-        printed = machine.login_shell.program(words) if machine.login_shell is not None else None
-        if printed is not None:
-            return Outcome(printed.stdout, printed.stderr, printed.exit_code)
         return Outcome(stderr=f"chroot: can't execute '{words[0]}': No such file or directory\n", code=127)
     return Outcome(result.stdout, result.stderr, result.code)
 

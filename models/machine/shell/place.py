@@ -74,20 +74,17 @@ class ContainerFiles:
 
     def move(self, source: str, target: str) -> None:
         """Give a file or a folder another name."""
-        self._copied(source, target)
+        self.copy(source, target)
         self.tree.remove(source)
 
-    def _copied(self, source: str, target: str) -> None:
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file, or a folder with all that is in it."""
         if not self.tree.is_folder(source):
-            self.copy(source, target)
+            self.tree.write(target, self.tree.read(source))
             return
         self.tree.make_folder(target, parents=True)
         for name in self.tree.entries(source):
-            self._copied(f"{source}/{name}", f"{target}/{name}")
-
-    def copy(self, source: str, target: str) -> None:
-        """Copy one file."""
-        self.tree.write(target, self.tree.read(source))
+            self.copy(f"{source}/{name}", f"{target}/{name}")
 
     def adorn(self, path: str, **said: object) -> None:
         """Change what is known of a file, or make a link."""
@@ -116,19 +113,14 @@ class ContainerPlace:
         return ContainerFiles(self.container)
 
     def own(self, call: Call) -> Outcome | None:
-        """A client of the container's own program, or a tool that shows the container's state."""
-        inner = self._inner(call)
-        outcome = image_tool(inner)
-        if outcome is not None:
-            return outcome
+        """A tool that shows the container's state."""
         kernel = self.container.kernel
         hindered = call.name in _HINDERED and kernel is not None and kernel.syscalls.rules
-        return TOOLS[call.name](inner) if call.name in _OWN or hindered else None
+        return TOOLS[call.name](self._inner(call)) if call.name in _OWN or hindered else None
 
     def program(self, call: Call) -> Outcome | None:
-        """Any other tool of images."""
-        tool = TOOLS.get(call.name)
-        return None if tool is None else tool(self._inner(call))
+        """A client that the container's own program brings."""
+        return image_tool(self._inner(call))
 
     def _inner(self, call: Call) -> ToolCall:
         stdin = "" if call.source is None else call.source.rest()

@@ -30,7 +30,11 @@ def tar(call: Call) -> Outcome:
         return call.wrong(given.problem, 64 if call.gnu else 1)
     modes = [letter for letter in "cxt" if given.has(letter)]
     if len(modes) != 1:
-        said = "You may not specify more than one '-Acdtrux', '--delete' or  '--test-label' option" if modes else "You must specify one of the '-Acdtrux', '--delete' or '--test-label' options"
+        said = (
+            "You may not specify more than one '-Acdtrux', '--delete' or  '--test-label' option"
+            if modes
+            else "You must specify one of the '-Acdtrux', '--delete' or '--test-label' options"
+        )
         return call.wrong(said, 2)
     name = given.values.get("f", "-")
     if modes[0] == "c":
@@ -40,7 +44,9 @@ def tar(call: Call) -> Outcome:
                  strip=int(given.values.get("strip-components", "0")[:3] or 0))  # fmt: skip
 
 
-def _create(call: Call, name: str, folder: str, words: list[str], *, zipped: bool, verbose: bool, excluded: str) -> Outcome:
+def _create(
+    call: Call, name: str, folder: str, words: list[str], *, zipped: bool, verbose: bool, excluded: str
+) -> Outcome:
     if not words:
         return call.wrong("Cowardly refusing to create an empty archive", 2)
     buffer, shown = io.BytesIO(), []
@@ -118,7 +124,10 @@ def _open(call: Call, name: str, folder: str, words: list[str], *, listing: bool
     try:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             for info in archive:
-                if words and not any(info.name.rstrip("/") == word.rstrip("/") or info.name.startswith(word.rstrip("/") + "/") for word in words):
+                if words and not any(
+                    info.name.rstrip("/") == word.rstrip("/") or info.name.startswith(word.rstrip("/") + "/")
+                    for word in words
+                ):
                     continue
                 shown = info.name + ("/" if info.isdir() else "")
                 out.append(_long(info, shown) if listing and verbose else shown)
@@ -160,7 +169,12 @@ def _extract(call: Call, archive: tarfile.TarFile, info: tarfile.TarInfo, folder
 
 def gzip(call: Call) -> Outcome:
     """gzip, gunzip and zcat."""
-    given = parse(call.args, "dckflrtvnq123456789", "S", {"decompress": "d", "stdout": "c", "keep": "k", "force": "f", "list": "l", "test": "t"})
+    given = parse(
+        call.args,
+        "dckflrtvnq123456789",
+        "S",
+        {"decompress": "d", "stdout": "c", "keep": "k", "force": "f", "list": "l", "test": "t"},
+    )
     if given.problem:
         return call.wrong(given.problem)
     back = given.has("d") or call.name in ("gunzip", "zcat")
@@ -182,7 +196,11 @@ def gzip(call: Call) -> Outcome:
         elif back and not name.endswith((".gz", ".tgz")):
             call.said.append(f"gzip: {name}: unknown suffix -- ignored\n")
         else:
-            target = (name.removesuffix(".gz") if not name.endswith(".tgz") else name[:-4] + ".tar") if back else name + ".gz"
+            target = (
+                (name.removesuffix(".gz") if not name.endswith(".tgz") else name[:-4] + ".tar")
+                if back
+                else name + ".gz"
+            )
             try:
                 call.files.write(call.resolved(target), outcome.stdout)
                 if not given.has("k"):
@@ -197,7 +215,9 @@ def _piped(call: Call, text: str, back: bool, name: str = "stdin") -> Outcome:
         return Outcome(packed(raw(text)))
     data = raw(text)
     if data[:2] != b"\x1f\x8b":
-        return Outcome(stderr=f"\ngzip: {name}: not in gzip format\n" if call.gnu else f"{call.name}: invalid magic\n", code=1)
+        return Outcome(
+            stderr=f"\ngzip: {name}: not in gzip format\n" if call.gnu else f"{call.name}: invalid magic\n", code=1
+        )
     return Outcome(unpacked(data).decode("utf-8", "surrogateescape"))
 
 

@@ -76,7 +76,9 @@ def _run(call: Call, text: str, separator: str | None, assigned: list[str], word
     return Outcome(out, "".join(call.said) + errors, code or (2 if call.said else 0))
 
 
-def _commands(call: Call, commands: tuple[tuple[int, str, str], ...], out: str, code: int) -> tuple[tuple[object, ...], ...]:
+def _commands(
+    call: Call, commands: tuple[tuple[int, str, str], ...], out: str, code: int
+) -> tuple[tuple[object, ...], ...]:
     """What is printed and started, in its order, as code of the shell: (place in the output, command, its input)."""
     made: list[tuple[object, ...]] = []
     at = 0

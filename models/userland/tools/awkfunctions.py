@@ -16,6 +16,7 @@ from simcluster.models.userland.tools.awkvalues import Field, number
 if TYPE_CHECKING:
     from simcluster.models.userland.tools.awkmachine import Machine
 
+
 def called(machine: Machine, name: str, args: list[Node]) -> Any:
     """Value of a function's call. Raises AwkError."""
     if name in ("sub", "gsub", "gensub", "split", "match", "length", "close", "asort"):
@@ -58,7 +59,9 @@ def _number(machine: Machine, name: str, values: list[Any], texts: list[str]) ->
         return formatted(texts[0] if texts else "%a %b %e %H:%M:%S %Z %Y", at_ns)
     if name in ("and", "or", "xor", "lshift", "rshift"):
         a, b = int(first), int(numbers[1])
-        return float({"and": a & b, "or": a | b, "xor": a ^ b, "lshift": a << min(b, 63), "rshift": a >> min(b, 63)}[name])
+        return float(
+            {"and": a & b, "or": a | b, "xor": a ^ b, "lshift": a << min(b, 63), "rshift": a >> min(b, 63)}[name]
+        )
     try:
         if name == "atan2":
             return math.atan2(first, numbers[1])

@@ -18,6 +18,8 @@ from simcluster.models.userland.tools.awkvalues import Field, looks_numeric, num
 
 #: Steps of one program, and functions that may call each other.
 STEPS_MAX, CALLS_MAX = 400_000, 100
+
+
 class _Leave(Exception):
     """break, continue, next, exit, return: control flow of the program."""
 
@@ -290,7 +292,9 @@ class Machine:
             text = self.format(values)
         else:
             shown = [self.shown(value) for value in values]
-            text = (self.text(self.variables["OFS"]).join(shown) if nodes else self.record) + self.text(self.variables["ORS"])
+            text = (self.text(self.variables["OFS"]).join(shown) if nodes else self.record) + self.text(
+                self.variables["ORS"]
+            )
         if target is None:
             self.print(text)
             return
@@ -480,7 +484,9 @@ class Machine:
             return float(found != node[1])
         if kind == "unary":
             value = self.value(node[2])
-            return float(not self.true(value)) if node[1] == "!" else -number(value) if node[1] == "-" else number(value)
+            return (
+                float(not self.true(value)) if node[1] == "!" else -number(value) if node[1] == "-" else number(value)
+            )
         if kind == "assign":
             return self._assignment(node)
         if kind == "step":

@@ -16,10 +16,66 @@ _TOKEN = re.compile(
     re.DOTALL | re.ASCII,
 )
 _KEYWORDS = frozenset(
-    ["BEGIN", "END", "function", "func", "if", "else", "while", "for", "do", "break", "continue", "next", "nextfile", "exit", "return", "delete", "in", "getline", "print", "printf"]
+    [
+        "BEGIN",
+        "END",
+        "function",
+        "func",
+        "if",
+        "else",
+        "while",
+        "for",
+        "do",
+        "break",
+        "continue",
+        "next",
+        "nextfile",
+        "exit",
+        "return",
+        "delete",
+        "in",
+        "getline",
+        "print",
+        "printf",
+    ]
 )
 FUNCTIONS = frozenset(
-    ["length", "substr", "index", "split", "sub", "gsub", "match", "sprintf", "sin", "cos", "atan2", "exp", "log", "sqrt", "int", "rand", "srand", "tolower", "toupper", "system", "close", "fflush", "gensub", "strftime", "systime", "mktime", "and", "or", "xor", "lshift", "rshift", "compl", "asort", "asorti"]
+    [
+        "length",
+        "substr",
+        "index",
+        "split",
+        "sub",
+        "gsub",
+        "match",
+        "sprintf",
+        "sin",
+        "cos",
+        "atan2",
+        "exp",
+        "log",
+        "sqrt",
+        "int",
+        "rand",
+        "srand",
+        "tolower",
+        "toupper",
+        "system",
+        "close",
+        "fflush",
+        "gensub",
+        "strftime",
+        "systime",
+        "mktime",
+        "and",
+        "or",
+        "xor",
+        "lshift",
+        "rshift",
+        "compl",
+        "asort",
+        "asorti",
+    ]
 )
 _DEPTH_MAX = 60
 

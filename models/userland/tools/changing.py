@@ -37,7 +37,12 @@ def copy(call: Call) -> Outcome:
     found = call.look(target)
     into = found is not None and found.is_folder and not given.has("T")
     if len(sources) > 1 and not into:
-        return call.wrong(f"target '{target}': No such file or directory" if found is None else f"target '{target}' is not a directory", hint=False)
+        return call.wrong(
+            f"target '{target}': No such file or directory"
+            if found is None
+            else f"target '{target}' is not a directory",
+            hint=False,
+        )
     out = []
     for source in sources:
         last = call.path(source).rpartition("/")[2]
@@ -46,10 +51,16 @@ def copy(call: Call) -> Outcome:
         entry = call.look(source, follow=call.name == "cp" and not given.has("a", "d", "P"))
         if entry is None:
             why = "No such file or directory"
-            call.complain(f"cannot stat '{source}': {why}" if call.gnu else f"can't {'stat' if call.name == 'cp' else 'rename'} '{source}': {why}")
+            call.complain(
+                f"cannot stat '{source}': {why}"
+                if call.gnu
+                else f"can't {'stat' if call.name == 'cp' else 'rename'} '{source}': {why}"
+            )
             continue
         if entry.is_folder and call.name == "cp" and not given.has("r", "R", "a"):
-            call.complain(f"-r not specified; omitting directory '{source}'" if call.gnu else f"omitting directory '{source}'")
+            call.complain(
+                f"-r not specified; omitting directory '{source}'" if call.gnu else f"omitting directory '{source}'"
+            )
             continue
         there = call.look(end)
         if given.has("n") and there is not None:
@@ -58,11 +69,20 @@ def copy(call: Call) -> Outcome:
             call.complain(f"'{source}' and '{end}' are the same file")
             continue
         try:
-            _transfer(call, call.path(source) if call.name == "mv" else call.resolved(source), call.path(end), keep=given.has("a", "p"))
+            _transfer(
+                call,
+                call.path(source) if call.name == "mv" else call.resolved(source),
+                call.path(end),
+                keep=given.has("a", "p"),
+            )
         except FileError as problem:
             what = f"cannot move '{source}' to '{end}'" if call.name == "mv" else f"cannot create regular file '{end}'"
             what = f"error reading '{source}'" if str(problem) == "Input/output error" else what
-            call.complain(f"{what}: {problem}" if call.gnu else f"can't {'rename' if call.name == 'mv' else 'create'} '{end}': {problem}")
+            call.complain(
+                f"{what}: {problem}"
+                if call.gnu
+                else f"can't {'rename' if call.name == 'mv' else 'create'} '{end}': {problem}"
+            )
             continue
         if given.has("v"):
             out.append(f"renamed '{source}' -> '{end}'\n" if call.name == "mv" else f"'{source}' -> '{end}'\n")
@@ -79,9 +99,9 @@ def _transfer(call: Call, source: str, target: str, *, keep: bool) -> None:
 def _copied(call: Call, source: str, target: str, keep: bool) -> None:
     found = call.files.look(source)
     if found is not None and found.is_folder:
-        there = call.files.look(target)
-        if there is None:
-            call.files.make_folder(target)
+        if call.files.look(target) is None:
+            call.files.copy(source, target)
+            return
         for name in call.files.names(source):
             _copied(call, f"{source}/{name}", f"{target}/{name}", keep)
         return
@@ -221,7 +241,12 @@ def touch(call: Call) -> Outcome:
 
 def link(call: Call) -> Outcome:
     """ln."""
-    given = parse(call.args, "sfnvTrLPib", "tS", {"symbolic": "s", "force": "f", "no-dereference": "n", "verbose": "v", "relative": "r"})
+    given = parse(
+        call.args,
+        "sfnvTrLPib",
+        "tS",
+        {"symbolic": "s", "force": "f", "no-dereference": "n", "verbose": "v", "relative": "r"},
+    )
     if given.problem:
         return call.wrong(given.problem)
     if not given.words:
@@ -235,13 +260,19 @@ def link(call: Call) -> Outcome:
     kind = "symbolic" if given.has("s") else "hard"
     if call.look(target, follow=False) is not None:
         if not given.has("f"):
-            call.complain(f"failed to create {kind} link '{target}': File exists" if call.gnu else f"{target}: File exists")
+            call.complain(
+                f"failed to create {kind} link '{target}': File exists" if call.gnu else f"{target}: File exists"
+            )
             return call.done()
         _attempt(call, f"cannot remove '{target}'", lambda: call.files.remove(path))
     if given.has("s"):
         _attempt(call, f"failed to create symbolic link '{target}'", lambda: call.files.adorn(path, target=source))
     elif call.look(source) is None:
-        call.complain(f"failed to access '{source}': No such file or directory" if call.gnu else f"{target}: No such file or directory")
+        call.complain(
+            f"failed to access '{source}': No such file or directory"
+            if call.gnu
+            else f"{target}: No such file or directory"
+        )
     else:
         _attempt(call, f"failed to create hard link '{target}'", lambda: call.files.copy(call.resolved(source), path))
     return call.done()
@@ -249,8 +280,12 @@ def link(call: Call) -> Outcome:
 
 def chmod(call: Call) -> Outcome:
     """Permission bits."""
-    words = [word for word in call.args if not re.fullmatch(r"-[Rvcf]+|--(recursive|verbose|quiet|silent|changes)", word)]
-    letters = "".join(word[1:] for word in call.args if re.fullmatch(r"-[Rvcf]+", word)) + "R" * ("--recursive" in call.args)
+    words = [
+        word for word in call.args if not re.fullmatch(r"-[Rvcf]+|--(recursive|verbose|quiet|silent|changes)", word)
+    ]
+    letters = "".join(word[1:] for word in call.args if re.fullmatch(r"-[Rvcf]+", word)) + "R" * (
+        "--recursive" in call.args
+    )
     if len(words) < 2:
         return _missing(call) if not words else call.wrong(f"missing operand after ‘{words[0]}’")
     mode, names = words[0], words[1:]
@@ -258,7 +293,12 @@ def chmod(call: Call) -> Outcome:
         return call.wrong(f"invalid mode: ‘{mode}’" if call.gnu else f"invalid mode '{mode}'")
     out: list[str] = []
     for name in names:
-        _each(call, name, "R" in letters, lambda path, found, shown: _mode(call, path, mode, out if "v" in letters else []))
+        _each(
+            call,
+            name,
+            "R" in letters,
+            lambda path, found, shown: _mode(call, path, mode, out if "v" in letters else []),
+        )
     return call.done("".join(out))
 
 
@@ -274,7 +314,9 @@ def _mode(call: Call, path: str, mode: str, out: list[str]) -> None:
 def _each(call: Call, name: str, recursive: bool, act: Callable[[str, bool, str], None]) -> None:
     found = call.look(name)
     if found is None:
-        call.complain(f"cannot access '{name}': No such file or directory" if call.gnu else f"{name}: No such file or directory")
+        call.complain(
+            f"cannot access '{name}': No such file or directory" if call.gnu else f"{name}: No such file or directory"
+        )
         return
     todo = [call.resolved(name)]
     while todo:
@@ -285,7 +327,11 @@ def _each(call: Call, name: str, recursive: bool, act: Callable[[str, bool, str]
             if recursive and below is not None and below.is_folder:
                 todo += [f"{path.rstrip('/')}/{each}" for each in call.files.names(path)]
         except FileError as problem:
-            call.complain(f"changing permissions of '{name}': {problem}" if call.name == "chmod" else f"changing ownership of '{name}': {problem}")
+            call.complain(
+                f"changing permissions of '{name}': {problem}"
+                if call.name == "chmod"
+                else f"changing ownership of '{name}': {problem}"
+            )
             return
 
 
@@ -297,10 +343,27 @@ def chown(call: Call) -> Outcome:
     owner, _, group = given.words[0].partition(":") if call.name == "chown" else ("", "", given.words[0])
     numbers = {"0": "root", "1000": "ubuntu", "65534": "nobody"}
     owner, group = numbers.get(owner, owner), numbers.get(group, group)
-    known = ("root", "daemon", "nobody", "ubuntu", "www-data", "nogroup", "adm", "syslog", "systemd-network", "sys", "bin")
+    known = (
+        "root",
+        "daemon",
+        "nobody",
+        "ubuntu",
+        "www-data",
+        "nogroup",
+        "adm",
+        "syslog",
+        "systemd-network",
+        "sys",
+        "bin",
+    )
     for what, value in (("user", owner), ("group", group)):
         if value and not value.isdigit() and value not in known:
-            return Outcome(stderr=f"{call.name}: invalid {what}: ‘{given.words[0]}’\n" if call.gnu else f"{call.name}: unknown {what} {value}\n", code=1)
+            return Outcome(
+                stderr=f"{call.name}: invalid {what}: ‘{given.words[0]}’\n"
+                if call.gnu
+                else f"{call.name}: unknown {what} {value}\n",
+                code=1,
+            )
     said = {name: value for name, value in (("owner", owner), ("group", group)) if value}
     for name in given.words[1:]:
         _each(call, name, given.has("R"), lambda path, found, shown: call.files.adorn(path, **said))
@@ -313,7 +376,10 @@ def truncate(call: Call) -> Outcome:
     text = given.values.get("s", "")
     size = size_of(text.lstrip("+-<>/%"))
     if size is None or not given.words:
-        return call.wrong("you must specify either ‘--size’ or ‘--reference’" if not text else f"Invalid number: ‘{text}’", hint=not text)
+        return call.wrong(
+            "you must specify either ‘--size’ or ‘--reference’" if not text else f"Invalid number: ‘{text}’",
+            hint=not text,
+        )
     for name in given.words:
         path = call.resolved(name)
         try:
@@ -321,7 +387,13 @@ def truncate(call: Call) -> Outcome:
             wanted = {"+": len(held) + size, "-": max(0, len(held) - size)}.get(text[:1], size)
             if wanted > 4_000_000:
                 own = call.place.program(call)
-                return own if own is not None else call.wrong(f"failed to truncate '{name}' at {wanted} bytes: No space left on device", hint=False)
+                return (
+                    own
+                    if own is not None
+                    else call.wrong(
+                        f"failed to truncate '{name}' at {wanted} bytes: No space left on device", hint=False
+                    )
+                )
             call.files.write(path, held[:wanted].ljust(wanted, "\0"))
         except FileError as problem:
             call.complain(f"cannot open '{name}' for writing: {problem}")

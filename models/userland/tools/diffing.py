@@ -24,7 +24,9 @@ def diff(call: Call) -> Outcome:
     if given.problem:
         return call.wrong(given.problem, 2)
     if len(given.words) < 2:
-        return call.wrong("missing operand after ‘diff’" if not given.words else f"missing operand after ‘{given.words[0]}’", 2)
+        return call.wrong(
+            "missing operand after ‘diff’" if not given.words else f"missing operand after ‘{given.words[0]}’", 2
+        )
     left, right = given.words[:2]
     out: list[str] = []
     code = _compared(call, given, left, right, out)
@@ -53,7 +55,10 @@ def _compared(call: Call, given: Options, left: str, right: str, out: list[str])
     operations = _operations(*keys)
     if given.has("u") or "U" in given.values or not call.gnu:
         context = int(given.values.get("U", "3")[:6] or 3)
-        out += [f"{sign} {name}\t{_when(call, name)}\n" if call.gnu else f"{sign} {name}\n" for sign, name in (("---", left), ("+++", right))]
+        out += [
+            f"{sign} {name}\t{_when(call, name)}\n" if call.gnu else f"{sign} {name}\n"
+            for sign, name in (("---", left), ("+++", right))
+        ]
         out += _unified(operations, *lines, context)
     elif given.has("y"):
         out += _side_by_side(operations, *lines)
@@ -87,7 +92,11 @@ def _operations(a: list[str], b: list[str]) -> list[_Op]:
     if len(x) * len(y) > 4_000_000:
         return [("replace" if x and y else "delete" if x else "insert", start, len(a) - stop, start, len(b) - stop)]
     matcher = SequenceMatcher(None, x, y, autojunk=False)
-    return [(tag, i1 + start, i2 + start, j1 + start, j2 + start) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"]
+    return [
+        (tag, i1 + start, i2 + start, j1 + start, j2 + start)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag != "equal"
+    ]
 
 
 def _marked(sign: str, line: str) -> str:
@@ -170,7 +179,11 @@ def _folders(call: Call, given: Options, left: str, right: str, out: list[str]) 
         lines: list[str] = []
         found = _compared(call, given, *inner, lines)
         if found and not given.has("q"):
-            out.append(f"diff {' '.join(word for word in call.args if word.startswith('-'))} {inner[0]} {inner[1]}\n".replace("diff  ", "diff "))
+            out.append(
+                f"diff {' '.join(word for word in call.args if word.startswith('-'))} {inner[0]} {inner[1]}\n".replace(
+                    "diff  ", "diff "
+                )
+            )
         out += lines
         code = max(code, found)
     return code

@@ -61,7 +61,9 @@ def find(call: Call) -> Outcome:
     for start in starts or ["."]:
         found = call.look(start, follow="-L" in call.args or "-H" in call.args)
         if found is None:
-            call.complain(f"‘{start}’: No such file or directory" if call.gnu else f"{start}: No such file or directory")
+            call.complain(
+                f"‘{start}’: No such file or directory" if call.gnu else f"{start}: No such file or directory"
+            )
         elif not walk.stopped:
             _visit(walk, start, found, 0)
     return _outcome(walk, parser)
@@ -123,7 +125,20 @@ def _holds(walk: _Walk, node: Node, path: str, found: Stat) -> bool:
         return _holds(walk, node[2], path, found)
     if kind == "not":
         return not _holds(walk, node[1], path, found)
-    if kind in ("-exec", "-execdir", "-ok", "-delete", "-print", "-print0", "-printf", "-ls", "-prune", "-quit", "batch", "-fprint"):
+    if kind in (
+        "-exec",
+        "-execdir",
+        "-ok",
+        "-delete",
+        "-print",
+        "-print0",
+        "-printf",
+        "-ls",
+        "-prune",
+        "-quit",
+        "batch",
+        "-fprint",
+    ):
         return _act(walk, node, path, found)
     return _fits(walk, node, path, found)
 
@@ -166,7 +181,9 @@ def _printed(form: str, path: str, found: Stat) -> str:
               letters_of(found), "u": found.owner, "g": found.group, "y": {"file": "f", "folder": "d", "link": "l"}.get(found.kind, "b"),
               "l": found.target, "n": str(found.links), "i": str(found.inode), "d": str(path.count("/")), "%": "%", "P": path.partition("/")[2],
               "k": str(-(-found.size // 1024)), "b": str(-(-found.size // 512))}  # fmt: skip
-    text = re.sub(r"%[-0-9]*([a-zA-Z%])", lambda match: values.get(match[1], match[0]), re.sub(r"%[TAC](.)", _stamp(found), form))
+    text = re.sub(
+        r"%[-0-9]*([a-zA-Z%])", lambda match: values.get(match[1], match[0]), re.sub(r"%[TAC](.)", _stamp(found), form)
+    )
     return text.replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\0").replace("\\\\", "\\")
 
 
@@ -285,7 +302,11 @@ class _Parser:
         if word == "(":
             node = self._list()
             if self._next() != ")":
-                raise FindError("invalid expression; I was expecting to find a ')' somewhere but did not see one." if self.walk.call.gnu else "unmatched '('")
+                raise FindError(
+                    "invalid expression; I was expecting to find a ')' somewhere but did not see one."
+                    if self.walk.call.gnu
+                    else "unmatched '('"
+                )
             self.at += 1
             return node
         if word in ("-exec", "-execdir", "-ok"):
@@ -294,7 +315,9 @@ class _Parser:
             return self._plain(word)
         if word in _TAKING:
             if self.at >= len(self.words):
-                raise FindError(f"missing argument to `{word}'" if self.walk.call.gnu else f"{word} requires an argument")
+                raise FindError(
+                    f"missing argument to `{word}'" if self.walk.call.gnu else f"{word} requires an argument"
+                )
             self.at += 1
             return self._valued(word, self.words[self.at - 1])
         if not word:
@@ -308,7 +331,12 @@ class _Parser:
             self.acts = True
         if word in ("-delete", "-depth", "-d"):
             self.walk.deep_first = True
-        return (word,) if word not in ("-follow", "-xdev", "-mount", "-depth", "-d", "-readable", "-writable", "-daystart", "-noleaf") else ("-true",)
+        return (
+            (word,)
+            if word
+            not in ("-follow", "-xdev", "-mount", "-depth", "-d", "-readable", "-writable", "-daystart", "-noleaf")
+            else ("-true",)
+        )
 
     def _command(self, word: str) -> Node:
         start = self.at
@@ -340,7 +368,10 @@ class _Parser:
             raise FindError(f"Unknown argument to -type: {value}")
         if word == "-size" and re.fullmatch(r"[-+]?\d+[cwbkMG]?", value) is None:
             raise FindError(f"Invalid argument `{value}' to -size")
-        if word in ("-mtime", "-mmin", "-links", "-atime", "-ctime", "-amin", "-cmin") and re.fullmatch(r"[-+]?\d+(\.\d+)?", value) is None:
+        if (
+            word in ("-mtime", "-mmin", "-links", "-atime", "-ctime", "-amin", "-cmin")
+            and re.fullmatch(r"[-+]?\d+(\.\d+)?", value) is None
+        ):
             raise FindError(f"invalid argument `{value}' to `{word}'")
         if word == "-newer":
             found = call.look(value)
@@ -357,7 +388,10 @@ class _Parser:
             return ("-true",)
         if word in ("-regex", "-iregex"):
             return (word, value, compile_pattern(value, self.kind, ignore_case=word == "-iregex"))
-        if word == "-perm" and changed(0, value.lstrip("-/+") if not value[:1].isalpha() else value, folder=False) is None:
+        if (
+            word == "-perm"
+            and changed(0, value.lstrip("-/+") if not value[:1].isalpha() else value, folder=False) is None
+        ):
             raise FindError(f"invalid mode ‘{value}’")
         if word == "-printf":
             self.acts = True

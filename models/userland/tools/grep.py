@@ -45,7 +45,9 @@ def grep(call: Call) -> Outcome:
                                   whole_line=given.has("x"))  # fmt: skip
         for number in ("A", "B", "C", "m"):
             if not given.values.get(number, "0").lstrip("-").isdigit():
-                what = "invalid max count" if number == "m" else f"{given.values[number]}: invalid context length argument"
+                what = (
+                    "invalid max count" if number == "m" else f"{given.values[number]}: invalid context length argument"
+                )
                 return Outcome(stderr=f"{call.name}: {what}\n", code=2)
         return _Search(call, given, program, not patterns).run(words)
     except RegexError as problem:

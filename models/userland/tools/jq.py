@@ -109,7 +109,10 @@ def _read_options(call: Call, options: _Options) -> Outcome | None:
 
 def _variable(call: Call, options: _Options, kind: str, rest: list[str]) -> Outcome | None:
     if len(rest) < 2:
-        return Outcome(stderr=f"jq: --{kind} takes two parameters (e.g. --{kind} varname {'value' if kind == 'arg' else 'text'})\n", code=2)
+        return Outcome(
+            stderr=f"jq: --{kind} takes two parameters (e.g. --{kind} varname {'value' if kind == 'arg' else 'text'})\n",
+            code=2,
+        )
     name, text = rest.pop(0), rest.pop(0)
     value: Any = text
     try:
@@ -187,7 +190,11 @@ class _Run:
         self.code = 0
         self.last: Any = None
         self.some = False
-        texts = call.inputs(files, "error: Could not open {name}: {problem}") if "n" not in options.flags or files or call.source else []
+        texts = (
+            call.inputs(files, "error: Could not open {name}: {problem}")
+            if "n" not in options.flags or files or call.source
+            else []
+        )
         self.failed = bool(call.said)
         self.text = "".join(text for _, text in texts)
         self.machine = Machine(library(), NATIVES, self._inputs())
@@ -233,7 +240,11 @@ class _Run:
             try:
                 value = next(self.machine.inputs, _END)
             except JqError as problem:
-                self.errors.append(f"jq: error (at <stdin>:{self.text.count(chr(10))}): {problem}\n" if False else f"jq: parse error: {problem}\n")
+                self.errors.append(
+                    f"jq: error (at <stdin>:{self.text.count(chr(10))}): {problem}\n"
+                    if False
+                    else f"jq: parse error: {problem}\n"
+                )
                 self.code = 2
                 return
             if value is _END:

@@ -244,7 +244,9 @@ def _has(machine: Machine, value: Any, key: Any) -> bool:
         return key in value
     if isinstance(value, list) and kind_of(key) == "number":
         return 0 <= key < len(value)
-    raise JqError(f"Cannot check whether {kind_of(value)} has a {'string' if isinstance(key, str) else kind_of(key)} key")
+    raise JqError(
+        f"Cannot check whether {kind_of(value)} has a {'string' if isinstance(key, str) else kind_of(key)} key"
+    )
 
 
 def _contains(machine: Machine, value: Any, other: Any) -> bool:
@@ -252,7 +254,9 @@ def _contains(machine: Machine, value: Any, other: Any) -> bool:
     if kinds == ("object", "object"):
         return all(name in value and _contains(machine, value[name], item) for name, item in other.items())
     if kinds == ("array", "array"):
-        return all(any(kind_of(held) == kind_of(item) and _contains(machine, held, item) for held in value) for item in other)
+        return all(
+            any(kind_of(held) == kind_of(item) and _contains(machine, held, item) for held in value) for item in other
+        )
     if kinds == ("string", "string"):
         return other in value
     if kinds[0] == kinds[1]:
@@ -291,7 +295,9 @@ def _join(machine: Machine, value: Any, sign: Any) -> Any:
     parts = []
     for each in value:
         if isinstance(each, (list, dict)):
-            raise JqError(f"{described(sign.join(parts) + sign if parts else sign)} and {described(each)} cannot be added")
+            raise JqError(
+                f"{described(sign.join(parts) + sign if parts else sign)} and {described(each)} cannot be added"
+            )
         parts.append("" if each is None else each if isinstance(each, str) else written(each))
     return fitting(str(sign).join(parts))
 
@@ -365,7 +371,11 @@ def _pattern(value: Any, pattern: Any, flags: Any) -> tuple[Any, bool]:
         raise JqError(f"{described(pattern)} cannot be matched, as it is not a string")
     letters = flags or ""
     source = re.sub(r"\(\?<(?=\w)", "(?P<", pattern)
-    source = f"(?{'i' if 'i' in letters else ''}{'s' if 's' in letters else ''}){source}" if set(letters) & {"i", "s"} else source
+    source = (
+        f"(?{'i' if 'i' in letters else ''}{'s' if 's' in letters else ''}){source}"
+        if set(letters) & {"i", "s"}
+        else source
+    )
     try:
         return compile_pattern(source, "P"), "g" in letters
     except (RegexError, TooHard):
@@ -374,7 +384,9 @@ def _pattern(value: Any, pattern: Any, flags: Any) -> tuple[Any, bool]:
 
 def _found(value: str, pattern: Any, flags: Any) -> list[dict[str, Any]]:
     program, everywhere = _pattern(value, pattern, flags)
-    names = {number: name for name, number in program._program.groupindex.items()} if program._program is not None else {}
+    names = (
+        {number: name for name, number in program._program.groupindex.items()} if program._program is not None else {}
+    )
     out, at = [], 0
     while at <= len(value):
         match = program.search(value, at)
@@ -382,7 +394,9 @@ def _found(value: str, pattern: Any, flags: Any) -> list[dict[str, Any]]:
             break
         captures = [{"offset": span[0], "length": max(0, span[1] - span[0]), "string": text, "name": names.get(number)}
                     for number, (span, text) in enumerate(zip(match.spans, match.groups, strict=True)) if number]  # fmt: skip
-        out.append({"offset": match.start, "length": match.end - match.start, "string": match.groups[0], "captures": captures})
+        out.append(
+            {"offset": match.start, "length": match.end - match.start, "string": match.groups[0], "captures": captures}
+        )
         if not everywhere:
             break
         at = match.end if match.end > match.start else match.end + 1
@@ -475,15 +489,32 @@ def _strptime(machine: Machine, value: Any, form: Any) -> Any:
     match = re.fullmatch(source, value) if len(value) < 100 else None
     if match is None:
         raise JqError(f'date "{value}" does not match format "{form}"')
-    got = {name: int(match.groupdict().get(name) or (1 if name in "md" else 1970 if name == "Y" else 0)) for name in "YmdHMS"}
+    got = {
+        name: int(match.groupdict().get(name) or (1 if name in "md" else 1970 if name == "Y" else 0))
+        for name in "YmdHMS"
+    }
     day = days_of(got["Y"], got["m"], got["d"])
-    return [got["Y"], got["m"] - 1, got["d"], got["H"], got["M"], got["S"], (day + 4) % 7, day - days_of(got["Y"], 1, 1)]
+    return [
+        got["Y"],
+        got["m"] - 1,
+        got["d"],
+        got["H"],
+        got["M"],
+        got["S"],
+        (day + 4) % 7,
+        day - days_of(got["Y"], 1, 1),
+    ]
 
 
 def _mktime(machine: Machine, value: Any) -> Any:
     if not isinstance(value, list) or len(value) < 6 or any(kind_of(each) != "number" for each in value):
         raise JqError("mktime requires array of 6 numbers")
-    return days_of(int(value[0]), int(value[1]) + 1, int(value[2])) * 86_400 + int(value[3]) * 3600 + int(value[4]) * 60 + int(value[5])
+    return (
+        days_of(int(value[0]), int(value[1]) + 1, int(value[2])) * 86_400
+        + int(value[3]) * 3600
+        + int(value[4]) * 60
+        + int(value[5])
+    )
 
 
 def _strftime(machine: Machine, value: Any, form: Any) -> Any:
@@ -573,4 +604,3 @@ def _ends(value: Any, part: Any, name: str) -> bool:
     if not (isinstance(value, str) and isinstance(part, str)):
         raise JqError(f"{name}() requires string inputs")
     return value.startswith(part) if name == "startswith" else value.endswith(part)
-

@@ -30,7 +30,9 @@ class Scope:
 
     __slots__ = ("functions", "labels", "variables")
 
-    def __init__(self, variables: dict[str, Any], functions: dict[tuple[str, int], Any], labels: dict[str, object]) -> None:
+    def __init__(
+        self, variables: dict[str, Any], functions: dict[tuple[str, int], Any], labels: dict[str, object]
+    ) -> None:
         self.variables, self.functions, self.labels = variables, functions, labels
 
     def binding(self, **more: Any) -> Scope:
@@ -50,7 +52,9 @@ class Closure:
 class Machine:
     """Runs a filter."""
 
-    def __init__(self, library: dict[tuple[str, int], Any], natives: dict[tuple[str, int], Any], inputs: Iterator[Any]) -> None:
+    def __init__(
+        self, library: dict[tuple[str, int], Any], natives: dict[tuple[str, int], Any], inputs: Iterator[Any]
+    ) -> None:
         self.library = library
         self.natives = natives
         self.inputs = inputs
@@ -141,7 +145,9 @@ class Machine:
             return
         for key in self.run(pairs[at][0], value, scope):
             if not isinstance(key, str):
-                raise JqError(f"Object keys must be strings, not {described(key)}" if False else "Object keys must be strings")
+                raise JqError(
+                    f"Object keys must be strings, not {described(key)}" if False else "Object keys must be strings"
+                )
             for item in self.run(pairs[at][1], value, scope):
                 for rest in self._objects(pairs, at + 1, value, scope):
                     yield {key: item, **rest}
@@ -156,7 +162,15 @@ class Machine:
             return
         # The last interpolation varies slowest.
         for found in (parts[at],) if isinstance(parts[at], str) else self.run(parts[at], value, scope):
-            text = found if isinstance(parts[at], str) else formatted(form, found) if form else found if isinstance(found, str) else written(found)
+            text = (
+                found
+                if isinstance(parts[at], str)
+                else formatted(form, found)
+                if form
+                else found
+                if isinstance(found, str)
+                else written(found)
+            )
             for head in self._interpolated(form, parts, at - 1, value, scope):
                 yield fitting(head + text)
 
@@ -237,7 +251,9 @@ class Machine:
                     if last:
                         raise
 
-    def _bound(self, pattern: Node, found: Any, bound: dict[str, Any], value: Any, scope: Scope) -> Iterator[dict[str, Any]]:
+    def _bound(
+        self, pattern: Node, found: Any, bound: dict[str, Any], value: Any, scope: Scope
+    ) -> Iterator[dict[str, Any]]:
         kind = pattern[0]
         if kind == "var":
             yield {**bound, pattern[1]: found}
@@ -246,7 +262,9 @@ class Machine:
         else:
             yield from self._bound_pairs(pattern[1], 0, found, bound, value, scope)
 
-    def _bound_items(self, items: list[Node], at: int, found: Any, bound: dict[str, Any], value: Any, scope: Scope) -> Iterator[dict[str, Any]]:
+    def _bound_items(
+        self, items: list[Node], at: int, found: Any, bound: dict[str, Any], value: Any, scope: Scope
+    ) -> Iterator[dict[str, Any]]:
         if at == len(items):
             yield bound
             return
@@ -255,7 +273,9 @@ class Machine:
         for more in self._bound(items[at], indexed(found, at), bound, value, scope):
             yield from self._bound_items(items, at + 1, found, more, value, scope)
 
-    def _bound_pairs(self, pairs: list[Any], at: int, found: Any, bound: dict[str, Any], value: Any, scope: Scope) -> Iterator[dict[str, Any]]:
+    def _bound_pairs(
+        self, pairs: list[Any], at: int, found: Any, bound: dict[str, Any], value: Any, scope: Scope
+    ) -> Iterator[dict[str, Any]]:
         if at == len(pairs):
             yield bound
             return
@@ -294,7 +314,13 @@ class Machine:
         return self._with_values(closure, valued, 0, value, path, (inner, scope))
 
     def _with_values(
-        self, closure: Closure, valued: list[tuple[str, Node]], at: int, value: Any, path: Path, scopes: tuple[Scope, Scope]
+        self,
+        closure: Closure,
+        valued: list[tuple[str, Node]],
+        at: int,
+        value: Any,
+        path: Path,
+        scopes: tuple[Scope, Scope],
     ) -> Iterator[Found]:
         inner, outer = scopes
         if at == len(valued):
@@ -338,7 +364,9 @@ class Machine:
 
     def _break(self, node: Node, value: Any, path: Path, scope: Scope) -> Iterator[Found]:
         if node[1] not in scope.labels:
-            raise JqSyntaxError(f"$*label-{node[1].lstrip('$')} is not defined at <top-level>, line 1:\nbreak {node[1]}")
+            raise JqSyntaxError(
+                f"$*label-{node[1].lstrip('$')} is not defined at <top-level>, line 1:\nbreak {node[1]}"
+            )
         raise Break(scope.labels[node[1]])
         yield value, path
 
@@ -457,7 +485,9 @@ def changed(value: Any, path: tuple[Any, ...] | list[Any], new: Any, depth: int 
 
 def without(value: Any, paths: list[Any]) -> Any:
     """The value without what lies on paths."""
-    for path in sorted(paths, key=lambda path: key_of([dict(key) if isinstance(key, dict) else key for key in path]), reverse=True):
+    for path in sorted(
+        paths, key=lambda path: key_of([dict(key) if isinstance(key, dict) else key for key in path]), reverse=True
+    ):
         value = _deleted(value, list(path))
     return value
 

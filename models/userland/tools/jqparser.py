@@ -12,7 +12,28 @@ _TOKEN = re.compile(
     r"|(?P<field>\.[A-Za-z_]\w*)|(?P<name>\$?[A-Za-z_]\w*(?:::\w+)*)|(?P<string>\")"
     r"|(?P<op>\?//|//=|\|=|\+=|-=|\*=|/=|%=|==|!=|<=|>=|//|\.\.|\$__loc__|[-+*/%=<>|,.:;?()\[\]{}$]))"
 )
-_KEYWORDS = frozenset(["def", "if", "then", "elif", "else", "end", "as", "reduce", "foreach", "try", "catch", "label", "import", "include", "and", "or", "not", "__loc__"])
+_KEYWORDS = frozenset(
+    [
+        "def",
+        "if",
+        "then",
+        "elif",
+        "else",
+        "end",
+        "as",
+        "reduce",
+        "foreach",
+        "try",
+        "catch",
+        "label",
+        "import",
+        "include",
+        "and",
+        "or",
+        "not",
+        "__loc__",
+    ]
+)
 _DEPTH_MAX = 80
 #: Operators by rising precedence: (signs, whether they group to the left).
 _LEVELS = ((("//",), False), (("or",), True), (("and",), True))
@@ -51,7 +72,9 @@ class Parser:
     def _fail(self, token: str = "") -> JqSyntaxError:
         token = token or ("$end" if self.kind == "eof" else "IDENT" if self.kind == "name" else "FIELD" if self.kind == "field" else "LITERAL"
                           if self.kind == "number" else "QQSTRING_START" if self.kind == "string" else self.value if self.kind == "key" else f"'{self.value}'")  # fmt: skip
-        return JqSyntaxError(f"syntax error, unexpected {token} (Unix shell quoting issues?) at <top-level>, line 1:\n{self.text}")
+        return JqSyntaxError(
+            f"syntax error, unexpected {token} (Unix shell quoting issues?) at <top-level>, line 1:\n{self.text}"
+        )
 
     def _is(self, *values: str) -> bool:
         return self.kind in ("op", "key") and self.value in values
@@ -266,7 +289,12 @@ class Parser:
         kind, value = self.kind, self.value
         if kind == "number":
             self._advance()
-            return ("lit", json.loads(value.rstrip(".") if not value.startswith(".") else "0" + value) if len(value) < 300 else float(value[:300]))
+            return (
+                "lit",
+                json.loads(value.rstrip(".") if not value.startswith(".") else "0" + value)
+                if len(value) < 300
+                else float(value[:300]),
+            )
         if kind == "string":
             return self._string("")
         if kind == "format":
@@ -383,7 +411,10 @@ class Parser:
         elif kind in ("name", "key"):
             self._advance()
             if value.startswith("$"):
-                return (("lit", value[1:] if value != "$__loc__" else "__loc__"), ("lit_loc",) if value == "$__loc__" else ("var", value))
+                return (
+                    ("lit", value[1:] if value != "$__loc__" else "__loc__"),
+                    ("lit_loc",) if value == "$__loc__" else ("var", value),
+                )
             key = ("lit", value)
         elif kind == "format":
             self._advance()
@@ -437,4 +468,6 @@ def _plain(text: str) -> str:
     try:
         return str(json.loads('"' + text.replace("\n", "\\n").replace("\t", "\\t") + '"'))
     except ValueError:
-        raise JqSyntaxError(f"Invalid escape at line 1, column {len(text)} (while parsing '\"{text}\"') at <top-level>, line 1:\n{text}") from None
+        raise JqSyntaxError(
+            f"Invalid escape at line 1, column {len(text)} (while parsing '\"{text}\"') at <top-level>, line 1:\n{text}"
+        ) from None

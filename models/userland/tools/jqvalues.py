@@ -93,7 +93,11 @@ def written(value: Any, indent: int | str = 0, *, sort: bool = False, ascii_only
     else:
         colon = ": " if step else ":"
         for key in sorted(value) if sort else value:
-            inner.append(quoted(key, ascii_only=ascii_only) + colon + written(value[key], indent, sort=sort, ascii_only=ascii_only, depth=depth + 1))
+            inner.append(
+                quoted(key, ascii_only=ascii_only)
+                + colon
+                + written(value[key], indent, sort=sort, ascii_only=ascii_only, depth=depth + 1)
+            )
     signs = "[]" if isinstance(value, list) else "{}"
     if not inner:
         return signs

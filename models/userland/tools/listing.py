@@ -19,7 +19,10 @@ _RECENT_NS = 31_556_952 // 2 * 1_000_000_000
 
 def ls(call: Call) -> Outcome:
     """List folders."""
-    args = [word if word not in ("--color", "--full-time") else {"--color": "--color=auto"}.get(word, "-le") for word in call.args]
+    args = [
+        word if word not in ("--color", "--full-time") else {"--color": "--color=auto"}.get(word, "-le")
+        for word in call.args
+    ]
     given = parse(args, "1aAlhdrtRSiFsngopCxXUkLHemcuGQNqbBvfZK", "IwT sort color time-style time format", _LONG)
     if given.problem:
         return call.wrong(given.problem, 2 if call.gnu else 1)
@@ -64,7 +67,9 @@ class _Lister:
         try:
             names = self.call.files.names(path)
         except FileError as problem:
-            self.call.complain(f"cannot open directory '{name}': {problem}" if self.call.gnu else f"can't open '{name}': {problem}")
+            self.call.complain(
+                f"cannot open directory '{name}': {problem}" if self.call.gnu else f"can't open '{name}': {problem}"
+            )
             return
         entries: list[tuple[str, Stat]] = []
         if self.given.has("a", "f"):
@@ -104,7 +109,9 @@ class _Lister:
     def _rows(self, entries: list[tuple[str, Stat]]) -> str:
         if not self.long:
             between = ", " if self.given.has("m") else "\n"
-            return between.join(self._lead(stat) + name + self._sign(stat) for name, stat in entries) + ("\n" if entries else "")
+            return between.join(self._lead(stat) + name + self._sign(stat) for name, stat in entries) + (
+                "\n" if entries else ""
+            )
         numeric = self.given.has("n")
         owners = [("0" if stat.owner == "root" else stat.owner) if numeric else stat.owner for _, stat in entries]
         groups = [("0" if stat.group == "root" else stat.group) if numeric else stat.group for _, stat in entries]
@@ -156,12 +163,22 @@ def _blocks(stat: Stat) -> int:
     return 4 if stat.is_folder else -(-stat.size // 4096) * 4 if stat.kind == "file" else 0
 
 
-_KINDS = {"folder": "directory", "link": "symbolic link", "block": "block special file", "char": "character special file"}
+_KINDS = {
+    "folder": "directory",
+    "link": "symbolic link",
+    "block": "block special file",
+    "char": "character special file",
+}
 
 
 def stat(call: Call) -> Outcome:
     """What is known of files."""
-    given = parse(call.args, "Lftl", "c printf", {"format": "c", "printf": "printf", "dereference": "L", "file-system": "f", "terse": "t"})
+    given = parse(
+        call.args,
+        "Lftl",
+        "c printf",
+        {"format": "c", "printf": "printf", "dereference": "L", "file-system": "f", "terse": "t"},
+    )
     if given.problem:
         return call.wrong(given.problem)
     if not given.words:
@@ -321,7 +338,9 @@ def readlink(call: Call) -> Outcome:
         if call.name == "realpath" or given.has("f", "e", "m"):
             path = call.resolved(name)
             parent = call.files.look(path.rpartition("/")[0] or "/")
-            if (call.look(name) is None and (given.has("e") or not call.gnu)) or (parent is None and not given.has("m")):
+            if (call.look(name) is None and (given.has("e") or not call.gnu)) or (
+                parent is None and not given.has("m")
+            ):
                 failed = True
                 if call.name == "realpath" and not given.has("q"):
                     call.complain(f"{name}: No such file or directory")

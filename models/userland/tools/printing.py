@@ -103,7 +103,9 @@ class _Printf:
             precision = str(max(0, self._integer(self._next())))
         wide, digits = width_of(width), None if precision is None else width_of(precision)
         if letter not in "sbqcdiouxXeEfFgGaA":
-            self._complain(f"`{letter}': invalid format character" if self.call.place.face.bash else f"%{letter}: invalid format")
+            self._complain(
+                f"`{letter}': invalid format character" if self.call.place.face.bash else f"%{letter}: invalid format"
+            )
             return ""
         value = self._next()
         if letter in "sbqc":
@@ -123,7 +125,11 @@ class _Printf:
 
     def _complain(self, text: str) -> None:
         name, line = self.call.shell
-        self.call.said.append(self.call.place.face.said(name or "bash", line, text, "printf" if self.call.place.face.shell != "ash" else ""))
+        self.call.said.append(
+            self.call.place.face.said(
+                name or "bash", line, text, "printf" if self.call.place.face.shell != "ash" else ""
+            )
+        )
 
     def _integer(self, text: str | None) -> int:
         if text is None or text == "":
@@ -133,7 +139,9 @@ class _Printf:
         match = re.match(r"\s*([-+]?)(0[xX][0-9a-fA-F]+|\d+)", text)
         digits = match[2] if match is not None else "0"
         if match is None or match.end() != len(text):
-            self._complain(f"{text}: invalid number" if self.call.place.face.shell != "ash" else f"invalid number '{text}'")
+            self._complain(
+                f"{text}: invalid number" if self.call.place.face.shell != "ash" else f"invalid number '{text}'"
+            )
         base = 16 if digits[:2] in ("0x", "0X") else 8 if digits[0] == "0" else 10
         try:
             value = int(digits[:40], base)
@@ -153,7 +161,9 @@ class _Printf:
             return Decimal(ord(text[1]))
         match = re.match(r"\s*[-+]?(?:inf(?:inity)?|nan|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?)", text, re.IGNORECASE)
         if match is None or match.end() != len(text):
-            self._complain(f"{text}: invalid number" if self.call.place.face.shell != "ash" else f"invalid number '{text}'")
+            self._complain(
+                f"{text}: invalid number" if self.call.place.face.shell != "ash" else f"invalid number '{text}'"
+            )
         try:
             return Decimal(match[0].strip()[:2000]) if match is not None else Decimal(0)
         except InvalidOperation:
@@ -180,7 +190,11 @@ def seq(call: Call) -> Outcome:
         elif word in ("-w", "--equal-width"):
             wide = True
         elif word[:2] in ("-s", "-f"):
-            given[word[1]] = unescaped(word[2:] or (rest.pop(0) if rest else "")) if word[1] == "s" else word[2:] or (rest.pop(0) if rest else "")
+            given[word[1]] = (
+                unescaped(word[2:] or (rest.pop(0) if rest else ""))
+                if word[1] == "s"
+                else word[2:] or (rest.pop(0) if rest else "")
+            )
         elif word.startswith(("--separator=", "--format=")):
             given[word[2]] = word.partition("=")[2]
         else:
@@ -280,7 +294,11 @@ class _Expr:
             if max(len(left), len(right)) > 18 and operator != "*":
                 a, b = int(left[:4000]), int(right[:4000])
                 return str({"+": a + b, "-": a - b}.get(operator, apply(operator, a, b) if operator in "/%" else 0))
-            return str(int(left[:4000]) * int(right[:4000])) if operator == "*" else str(apply(operator, int(left), int(right)))
+            return (
+                str(int(left[:4000]) * int(right[:4000]))
+                if operator == "*"
+                else str(apply(operator, int(left), int(right)))
+            )
         a, b = (int(left[:4000]), int(right[:4000])) if numeric else (left, right)  # type: ignore[assignment]
         holds = {"<": a < b, "<=": a <= b, "=": a == b, "==": a == b, "!=": a != b, ">=": a >= b, ">": a > b}[operator]
         return "1" if holds else "0"
@@ -341,7 +359,10 @@ def date(call: Call) -> Outcome:
             own = call.place.program(call)
             if own is not None:
                 return own
-        return Outcome(stderr=f"date: invalid date ‘{extra}’\n" if extra else "date: cannot set date: Operation not permitted\n", code=1)
+        return Outcome(
+            stderr=f"date: invalid date ‘{extra}’\n" if extra else "date: cannot set date: Operation not permitted\n",
+            code=1,
+        )
     if "I" in given.values or "iso-8601" in given.values:
         form = {"d": "%F", "h": "%FT%H+00:00", "m": "%FT%R+00:00", "n": "%FT%T,%N+00:00"}.get(
             (given.values.get("I") or given.values.get("iso-8601") or "d")[:1], "%FT%T+00:00")  # fmt: skip
@@ -437,7 +458,9 @@ def factor(call: Call) -> Outcome:
     out = []
     for word in call.args or call.stdin().split():
         if not word.isdigit() or len(word) > 14:
-            call.complain(f"‘{word}’ is not a valid positive integer" if not word.isdigit() else f"‘{word}’ is too large")
+            call.complain(
+                f"‘{word}’ is not a valid positive integer" if not word.isdigit() else f"‘{word}’ is too large"
+            )
             continue
         rest, found, by = int(word), [], 2
         while by * by <= rest and by < 2_000_000:
@@ -452,7 +475,12 @@ def factor(call: Call) -> Outcome:
 
 def numfmt(call: Call) -> Outcome:
     """Sizes to numbers and back."""
-    given = parse(call.args, "", "d from to suffix padding field format header", {name: name for name in ("from", "to", "suffix", "padding", "field")})
+    given = parse(
+        call.args,
+        "",
+        "d from to suffix padding field format header",
+        {name: name for name in ("from", "to", "suffix", "padding", "field")},
+    )
     if given.problem:
         return call.wrong(given.problem)
     units = "KMGTPE"
@@ -473,7 +501,12 @@ def numfmt(call: Call) -> Outcome:
             value, rank = value / base, rank + 1
         tenths = -(-value * 10 // 1)
         shown = f"{tenths / 10:.1f}" if rank >= 0 and abs(value) < 10 else str(int(-(-value // 1)))
-        out.append(shown + (units[rank] if rank >= 0 else "") + ("i" if to == "iec-i" and rank >= 0 else "") + given.values.get("suffix", ""))
+        out.append(
+            shown
+            + (units[rank] if rank >= 0 else "")
+            + ("i" if to == "iec-i" and rank >= 0 else "")
+            + given.values.get("suffix", "")
+        )
     return call.done("".join(line + "\n" for line in out), failed=2)
 
 

@@ -24,10 +24,20 @@ def _command(words: list[str], env: dict[str, str] | None = None) -> Instruction
 def _prefix(call: Call, words: list[str], env: dict[str, str] | None = None) -> Outcome:
     """Run the words as they are: a program, never a function or a builtin of the shell alone."""
     if "/" not in words[0] and not call.place.located(words[0]):
-        quoted = f"‘{words[0]}’" if call.gnu and call.name in ("env", "timeout", "nohup", "nice", "xargs", "stdbuf") else words[0]
+        quoted = (
+            f"‘{words[0]}’"
+            if call.gnu and call.name in ("env", "timeout", "nohup", "nice", "xargs", "stdbuf")
+            else words[0]
+        )
         if call.name == "sudo":
             return Outcome(stderr=f"sudo: {words[0]}: command not found\n", code=1)
-        said = f"failed to run command {quoted}: " if call.gnu and call.name in ("timeout", "nohup") else f"{quoted}: " if call.gnu else f"can't execute '{words[0]}': "
+        said = (
+            f"failed to run command {quoted}: "
+            if call.gnu and call.name in ("timeout", "nohup")
+            else f"{quoted}: "
+            if call.gnu
+            else f"can't execute '{words[0]}': "
+        )
         return Outcome(stderr=f"{call.name}: {said}No such file or directory\n", code=NOT_FOUND)
     return Outcome(code=0, runs=(_command(words, env),))
 
@@ -59,7 +69,11 @@ def env(call: Call) -> Outcome:
     if gone:
         unset = _command(["unset", *gone])
         started = _prefix(call, words)
-        return started._replace(runs=(unset, *(_command(["export", f"{n}={v}"]) for n, v in added.items()), *started.runs)) if started.runs else started
+        return (
+            started._replace(runs=(unset, *(_command(["export", f"{n}={v}"]) for n, v in added.items()), *started.runs))
+            if started.runs
+            else started
+        )
     return _prefix(call, words, added)
 
 
@@ -78,7 +92,9 @@ def timeout(call: Call) -> Outcome:
         elif word == "--preserve-status":
             keep = True
         elif word not in ("--foreground", "-v", "--verbose") and not word.startswith(("--kill-after=", "-k")):
-            return call.wrong(f"unrecognized option '{word}'" if word[:2] == "--" else f"invalid option -- '{word[1:2]}'", 125)
+            return call.wrong(
+                f"unrecognized option '{word}'" if word[:2] == "--" else f"invalid option -- '{word[1:2]}'", 125
+            )
     words = words[1:] if words[:1] == ["--"] else words
     if len(words) < 2:
         return call.wrong("missing operand" if not words else f"missing operand after ‘{words[0]}’", 125)
@@ -187,7 +203,7 @@ class _Batches:
                     return
                 value = rest.pop(0)
             if letter in "nLPs" and not value.isdigit():
-                self.problem = f"xargs: invalid number \"{value}\" for -{letter} option\n"
+                self.problem = f'xargs: invalid number "{value}" for -{letter} option\n'
                 return
             if letter == "n":
                 most = int(value[:9])
@@ -221,13 +237,19 @@ class _Batches:
             if _unbalanced(text):
                 self.problem = "xargs: unmatched single quote; by default quotes are special to xargs unless you use the -0 option\n"
                 return
-            items = [_unquoted(match[0]) for match in re.finditer(r"""(?:\\.|"[^"\n]*"|'[^'\n]*'|[^\s"'\\])+""", text, re.DOTALL)]
+            items = [
+                _unquoted(match[0])
+                for match in re.finditer(r"""(?:\\.|"[^"\n]*"|'[^'\n]*'|[^\s"'\\])+""", text, re.DOTALL)
+            ]
         if place:
             self.commands = [[word.replace(place, item) for word in command] for item in items]
             return
         if lines:
             rows = [row.split() for row in text.split("\n") if row.strip()]
-            self.commands = [[*command, *(word for row in rows[at : at + lines] for word in row)] for at in range(0, len(rows), lines)]
+            self.commands = [
+                [*command, *(word for row in rows[at : at + lines] for word in row)]
+                for at in range(0, len(rows), lines)
+            ]
             return
         if not items:
             self.commands = [] if skip or (not call.gnu and False) else [command]
@@ -242,7 +264,12 @@ def _unbalanced(text: str) -> bool:
 
 
 def _unquoted(text: str) -> str:
-    return re.sub(r"""\\(.)|"([^"\n]*)"|'([^'\n]*)'""", lambda match: match[1] or match[2] or match[3] or "", text, flags=re.DOTALL)
+    return re.sub(
+        r"""\\(.)|"([^"\n]*)"|'([^'\n]*)'""",
+        lambda match: match[1] or match[2] or match[3] or "",
+        text,
+        flags=re.DOTALL,
+    )
 
 
 def watch(call: Call) -> Outcome:
@@ -289,13 +316,18 @@ def _leading(call: Call) -> tuple[int, list[str], bool, bool] | Outcome:
 def which(call: Call) -> Outcome:
     """Where programs lie."""
     names = [word for word in call.args if not word.startswith("-")]
-    found = [(name if "/" in name and call.look(name) else call.place.located(name) if "/" not in name else "") for name in names]
+    found = [
+        (name if "/" in name and call.look(name) else call.place.located(name) if "/" not in name else "")
+        for name in names
+    ]
     return Outcome("".join(path + "\n" for path in found if path), code=int(not all(found) or not names))
 
 
 def whereis(call: Call) -> Outcome:
     """Where programs lie, in one line each."""
-    return Outcome("".join(f"{name}:{' ' + path if (path := call.place.located(name)) else ''}\n" for name in call.args))
+    return Outcome(
+        "".join(f"{name}:{' ' + path if (path := call.place.located(name)) else ''}\n" for name in call.args)
+    )
 
 
 def identity(call: Call) -> Outcome:
@@ -338,7 +370,12 @@ def hostname(call: Call) -> Outcome:
 
 def uname(call: Call) -> Outcome:
     """What kind of system it is."""
-    given = parse(call.args, "asnrvmpio", "", {"all": "a", "kernel-release": "r", "machine": "m", "kernel-name": "s", "nodename": "n"})
+    given = parse(
+        call.args,
+        "asnrvmpio",
+        "",
+        {"all": "a", "kernel-release": "r", "machine": "m", "kernel-name": "s", "nodename": "n"},
+    )
     if given.problem:
         return call.wrong(given.problem)
     values = {"s": "Linux", "n": call.place.host, "r": "6.8.0-52-generic", "v": "#53-Ubuntu SMP PREEMPT_DYNAMIC", "m": "x86_64", "p": "x86_64",

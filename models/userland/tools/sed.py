@@ -44,13 +44,18 @@ def sed(call: Call) -> Outcome:
                            "[-f FILE]... [-e CMD]... [FILE]...\n", code=1)  # fmt: skip
         script = words.pop(0)
     try:
-        commands = Parser(script, extended=given.has("E", "r")).commands()
-        machine = Sed(call, commands, quiet=given.has("n") or script.startswith("#n\n"), end="\0" if given.has("z") else "\n")
+        commands = Parser(script, extended=given.has("E", "r"), gnu=call.gnu).commands()
+        machine = Sed(
+            call, commands, quiet=given.has("n") or script.startswith("#n\n"), end="\0" if given.has("z") else "\n"
+        )
         if in_place is not None:
             return _edited(call, machine, words, in_place)
         return _streamed(call, machine, words, separate=given.has("s"))
     except SedError as problem:
-        return Outcome(stderr=f"{call.name}: {problem}\n" if call.gnu else f"{call.name}: {problem.short}\n", code=problem.code if call.gnu else 1)
+        return Outcome(
+            stderr=f"{call.name}: {problem}\n" if call.gnu else f"{call.name}: {problem.short}\n",
+            code=problem.code if call.gnu else 1,
+        )
     except TooHard:
         return Outcome(stderr=f"{call.name}: regex too hard\n", code=4)
 
@@ -137,7 +142,8 @@ class _Open:
 class Parser:
     """Reads a script."""
 
-    def __init__(self, text: str, *, extended: bool) -> None:
+    def __init__(self, text: str, *, extended: bool, gnu: bool = True) -> None:
+        self.gnu = gnu
         self.text = text
         self.at = 0
         self.kind = "E" if extended else "G"
@@ -388,7 +394,9 @@ class Parser:
             self.at += 1
             raise self._fail("unknown option to `s'")
         command.flags = flags
-        command.pattern = self._pattern(source, "I" in flags or "i" in flags, "M" in flags or "m" in flags) if source else None
+        command.pattern = (
+            self._pattern(source, "I" in flags or "i" in flags, "M" in flags or "m" in flags) if source else None
+        )
         command.replacement = self._replacement(replacement, command)
 
     def _raw_until(self, delimiter: str) -> str | None:
@@ -417,7 +425,7 @@ class Parser:
             elif char == "\\" and at + 1 < len(text):
                 at += 1
                 if text[at].isdigit():
-                    if int(text[at]) > count:
+                    if int(text[at]) > count and self.gnu:
                         raise self._fail(f"invalid reference \\{text[at]} on `s' command's RHS")
                     found.append(int(text[at]))
                 elif text[at] in "ULEul":

@@ -350,7 +350,7 @@ def _filled(parts: list[str | int], match: Match) -> str:
             else:
                 once = part[1]
             continue
-        text = (match.groups[part] or "") if isinstance(part, int) else part
+        text = ((match.groups[part] or "") if part < len(match.groups) else "") if isinstance(part, int) else part
         text = {"U": text.upper(), "L": text.lower()}.get(mode, text)
         if once and text:
             text = (text[0].upper() if once == "u" else text[0].lower()) + text[1:]

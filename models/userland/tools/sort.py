@@ -53,7 +53,11 @@ def sort(call: Call) -> Outcome:
                               else f"stray character in field spec: invalid field specification ‘{text}’", 2, hint=False)  # fmt: skip
         keys.append(key)
     end = "\0" if given.has("z") else "\n"
-    lines = [line for _, text in call.inputs(given.words, "cannot read: {name}: {problem}") for line in split_lines(text, end)]
+    lines = [
+        line
+        for _, text in call.inputs(given.words, "cannot read: {name}: {problem}")
+        for line in split_lines(text, end)
+    ]
     if call.said:
         return call.done(code=2)
     sorter = _Sorter(keys, everywhere, separator, stable=given.has("s", "u"))
@@ -66,7 +70,9 @@ def sort(call: Call) -> Outcome:
         return Outcome()
     ordered = sorter.sorted(lines)
     if given.has("u"):
-        ordered = [line for at, line in enumerate(ordered) if not at or sorter.keyed(ordered[at - 1]) != sorter.keyed(line)]
+        ordered = [
+            line for at, line in enumerate(ordered) if not at or sorter.keyed(ordered[at - 1]) != sorter.keyed(line)
+        ]
     text = "".join(line + end for line in ordered)
     if "o" in given.values:
         try:
@@ -84,7 +90,12 @@ def _keys_given(args: list[str]) -> list[str]:
             break
         if word.startswith("--key"):
             found.append(word.partition("=")[2] or next(words, ""))
-        elif word[:1] == "-" and word[:2] != "--" and "k" in word and not any(c in word[1 : word.index("k")] for c in "toST"):
+        elif (
+            word[:1] == "-"
+            and word[:2] != "--"
+            and "k" in word
+            and not any(c in word[1 : word.index("k")] for c in "toST")
+        ):
             found.append(word[word.index("k") + 1 :] or next(words, ""))
         elif word in ("-t", "-o", "-S", "-T"):
             next(words, "")
@@ -92,7 +103,9 @@ def _keys_given(args: list[str]) -> list[str]:
 
 
 def _key(text: str) -> Key | None:
-    match = re.fullmatch(r"(\d{1,9})(?:\.(\d{1,9}))?([bdfghiMnRrV]*)(?:,(\d{1,9})(?:\.(\d{1,9}))?([bdfghiMnRrV]*))?", text)
+    match = re.fullmatch(
+        r"(\d{1,9})(?:\.(\d{1,9}))?([bdfghiMnRrV]*)(?:,(\d{1,9})(?:\.(\d{1,9}))?([bdfghiMnRrV]*))?", text
+    )
     if match is None or match[1] == "0":
         return None
     letters = (match[3] or "") + (match[6] or "")
@@ -190,7 +203,9 @@ def _numeric(text: str) -> tuple[int, str] | tuple[float, str]:
     # Whole part and fraction, ordered exactly; of a negative number both count downwards.
     if match[1]:
         whole = -int(digits)
-        return (whole - 1, "".join(chr(ord("9") - ord(c) + ord("0")) for c in fraction) + ":") if fraction else (whole, "")
+        return (
+            (whole - 1, "".join(chr(ord("9") - ord(c) + ord("0")) for c in fraction) + ":") if fraction else (whole, "")
+        )
     return (int(digits), fraction)
 
 
@@ -244,9 +259,21 @@ def join(call: Call) -> Outcome:
                 side, _, at = spec.partition(".")
                 fields = sides[int(side) - 1] if side in ("1", "2") else None
                 known = fields is not None and at.isdigit() and int(at) <= len(fields)
-                chosen.append(key if spec == "0" else fields[int(at) - 1] if fields is not None and known else given.values.get("e", ""))
+                chosen.append(
+                    key
+                    if spec == "0"
+                    else fields[int(at) - 1]
+                    if fields is not None and known
+                    else given.values.get("e", "")
+                )
             return between.join(chosen)
-        rest = [field for n, fields in enumerate(sides) if fields is not None for at, field in enumerate(fields) if at != places[n]]
+        rest = [
+            field
+            for n, fields in enumerate(sides)
+            if fields is not None
+            for at, field in enumerate(fields)
+            if at != places[n]
+        ]
         return between.join([key, *rest])
 
     by_key: dict[str, list[list[str]]] = {}
@@ -268,7 +295,9 @@ def join(call: Call) -> Outcome:
 
 def column(call: Call) -> Outcome:
     """`column -t`: lines as a table."""
-    given = parse(call.args, "tnxeJ", "soclNRHd", {"table": "t", "separator": "s", "output-separator": "o", "table-columns": "N"})
+    given = parse(
+        call.args, "tnxeJ", "soclNRHd", {"table": "t", "separator": "s", "output-separator": "o", "table-columns": "N"}
+    )
     if given.problem:
         return call.wrong(given.problem)
     lines = [line for _, text in call.inputs(given.words) for line in split_lines(text) if line.strip()]
@@ -283,7 +312,9 @@ def column(call: Call) -> Outcome:
             out.append("".join(cell + "\t" * (-(-(cells - len(cell)) // 8)) for cell in row[:-1]) + row[-1] + "\n")
         return call.done("".join(out))
     signs = given.values.get("s")
-    table = [re.split(f"[{re.escape(signs)}]" if signs else r"\s+", line.strip() if not signs else line) for line in lines]
+    table = [
+        re.split(f"[{re.escape(signs)}]" if signs else r"\s+", line.strip() if not signs else line) for line in lines
+    ]
     if "N" in given.values:
         table.insert(0, given.values["N"].split(","))
     widths: list[int] = []

@@ -19,7 +19,12 @@ _HASHES = {"md5sum": "md5", "sha1sum": "sha1", "sha224sum": "sha224", "sha256sum
 
 def checksum(call: Call) -> Outcome:
     """Hashes of files, or with `-c` whether they are still so."""
-    given = parse(call.args, "cbtwzs", "", {"check": "c", "quiet": "q", "status": "s", "binary": "b", "text": "t", "ignore-missing": "i"})
+    given = parse(
+        call.args,
+        "cbtwzs",
+        "",
+        {"check": "c", "quiet": "q", "status": "s", "binary": "b", "text": "t", "ignore-missing": "i"},
+    )
     if given.problem:
         return call.wrong(given.problem)
     if given.has("c"):
@@ -52,7 +57,9 @@ def _checked(call: Call, names: list[str], *, quiet: bool, silent: bool) -> Outc
         call.complain(f"WARNING: {gone} listed file{'s' if gone > 1 else ''} could not be read")
     if wrong:
         call.complain(f"WARNING: {wrong} computed checksum{'s' if wrong > 1 else ''} did NOT match")
-    return Outcome("" if silent else "".join(out), "" if silent else "".join(call.said), int(bool(wrong or gone or call.said)))
+    return Outcome(
+        "" if silent else "".join(out), "" if silent else "".join(call.said), int(bool(wrong or gone or call.said))
+    )
 
 
 def base64(call: Call) -> Outcome:
@@ -65,7 +72,11 @@ def base64(call: Call) -> Outcome:
         return call.done()
     data, wide = raw(texts[0][1]), call.name == "base64"
     if given.has("d"):
-        stripped = bytes(byte for byte in data if byte not in b" \t\r\n") if not given.has("i") else re.sub(rb"[^A-Za-z0-9+/=]", b"", data)
+        stripped = (
+            bytes(byte for byte in data if byte not in b" \t\r\n")
+            if not given.has("i")
+            else re.sub(rb"[^A-Za-z0-9+/=]", b"", data)
+        )
         whole, rest = stripped, b""
         match = re.match(rb"[A-Za-z0-9+/]*={0,2}" if wide else rb"[A-Z2-7]*=*", stripped)
         if match is not None and match.end() < len(stripped):
@@ -74,7 +85,9 @@ def base64(call: Call) -> Outcome:
         short = len(whole) % size
         if short:
             rest = rest or b"?"
-            whole = whole[: len(whole) - short] + (whole[len(whole) - short :] + b"=" * (size - short) if short > 1 else b"")
+            whole = whole[: len(whole) - short] + (
+                whole[len(whole) - short :] + b"=" * (size - short) if short > 1 else b""
+            )
         try:
             decoded = codec.b64decode(whole) if wide else codec.b32decode(whole)
         except ValueError:
@@ -126,23 +139,43 @@ _TABLE = _table()
 
 def od(call: Call) -> Outcome:
     """Bytes in octal and other forms."""
-    given = parse(call.args, "cbxdov", "AtNjw", {"format": "t", "address-radix": "A", "read-bytes": "N", "skip-bytes": "j", "width": "w"})
+    given = parse(
+        call.args,
+        "cbxdov",
+        "AtNjw",
+        {"format": "t", "address-radix": "A", "read-bytes": "N", "skip-bytes": "j", "width": "w"},
+    )
     if given.problem:
         return call.wrong(given.problem)
     texts = call.inputs(given.words)
     data = b"".join(raw(text) for _, text in texts)
     skip = int(given.values.get("j", "0")[:9] or 0)
     data = data[skip : skip + int(given.values["N"][:9]) if given.values.get("N", "").isdigit() else None]
-    kind = given.values.get("t") or ("c" if given.has("c") else "o1" if given.has("b") else "x2" if given.has("x") else "o2")
+    kind = given.values.get("t") or (
+        "c" if given.has("c") else "o1" if given.has("b") else "x2" if given.has("x") else "o2"
+    )
     base = given.values.get("A", "o")[:1]
     size = 1 if kind[0] in "ca" else int(kind[1:2]) if kind[1:2].isdigit() else 4
-    cell = {"x": size * 2 + 1, "o": {1: 4, 2: 7, 4: 12}.get(size, 23), "d": {1: 5, 2: 7, 4: 12}.get(size, 21), "u": {1: 4, 2: 6, 4: 11}.get(size, 21)}.get(kind[0], 4)
+    cell = {
+        "x": size * 2 + 1,
+        "o": {1: 4, 2: 7, 4: 12}.get(size, 23),
+        "d": {1: 5, 2: 7, 4: 12}.get(size, 21),
+        "u": {1: 4, 2: 6, 4: 11}.get(size, 21),
+    }.get(kind[0], 4)
     out = []
     for at in range(0, len(data), 16):
         row, cells = data[at : at + 16], []
         for start in range(0, len(row), size):
             number = int.from_bytes(row[start : start + size].ljust(size, b"\0"), "little", signed=kind[0] == "d")
-            shown = _named(number) if kind[0] in "ca" else f"{number:0{size * 2}x}" if kind[0] == "x" else f"{number:0{cell - 1}o}" if kind[0] == "o" else str(number)
+            shown = (
+                _named(number)
+                if kind[0] in "ca"
+                else f"{number:0{size * 2}x}"
+                if kind[0] == "x"
+                else f"{number:0{cell - 1}o}"
+                if kind[0] == "o"
+                else str(number)
+            )
             cells.append(shown.rjust(cell))
         out.append(_address(at + skip, base) + "".join(cells) + "\n")
     if base != "n":
@@ -167,7 +200,10 @@ def xxd(call: Call) -> Outcome:
     texts = call.inputs(given.words)
     data = b"".join(raw(text) for _, text in texts)
     if call.name == "xxd" and given.has("r"):
-        digits = "".join(re.sub(r"^\s*[0-9a-fA-F]+:|  .*$", "", line) if not given.has("p") else line for line in data.decode("latin-1").split("\n"))
+        digits = "".join(
+            re.sub(r"^\s*[0-9a-fA-F]+:|  .*$", "", line) if not given.has("p") else line
+            for line in data.decode("latin-1").split("\n")
+        )
         digits = re.sub(r"[^0-9a-fA-F]", "", digits)
         return call.done(bytes.fromhex(digits[: len(digits) // 2 * 2]).decode("utf-8", "surrogateescape"))
     limit = given.values.get("l") or given.values.get("n") or ""
@@ -190,7 +226,9 @@ def xxd(call: Call) -> Outcome:
             halves = "  ".join(" ".join(f"{code:02x}" for code in row[n : n + 8]) for n in (0, 8))
             out.append(f"{at:08x}  {halves:<48}  |{text}|\n")
         else:
-            words = " ".join(f"{int.from_bytes(row[n : n + 2].ljust(2, bytes(1)), 'little'):04x}" for n in range(0, len(row), 2))
+            words = " ".join(
+                f"{int.from_bytes(row[n : n + 2].ljust(2, bytes(1)), 'little'):04x}" for n in range(0, len(row), 2)
+            )
             out.append(f"{at:07x} {words:<39}".rstrip() + "\n")
     if call.name != "xxd" and data:
         out.append(f"{len(data):08x}\n" if given.has("C") or call.name == "hd" else f"{len(data):07x}\n")

@@ -22,7 +22,9 @@ def cat(call: Call) -> Outcome:
     if given.has("s"):
         text = re.sub(r"\n{3,}", "\n\n", text)
     if given.has("A", "E", "T", "v", "e", "t"):
-        text = _visible(text, tabs=given.has("A", "T", "t"), ends=given.has("A", "E", "e"), others=given.has("A", "v", "e", "t"))
+        text = _visible(
+            text, tabs=given.has("A", "T", "t"), ends=given.has("A", "E", "e"), others=given.has("A", "v", "e", "t")
+        )
     if given.has("n", "b"):
         out, number = [], 0
         for line in kept_lines(text):
@@ -52,7 +54,9 @@ def _visible(text: str, *, tabs: bool, ends: bool, others: bool) -> str:
 def tac(call: Call) -> Outcome:
     """Lines in reverse."""
     out = []
-    for _, text in call.inputs([word for word in call.args if word[:1] != "-"], "failed to open '{name}' for reading: {problem}"):
+    for _, text in call.inputs(
+        [word for word in call.args if word[:1] != "-"], "failed to open '{name}' for reading: {problem}"
+    ):
         lines = kept_lines(text)
         out += lines[::-1]
     return call.done("".join(out))
@@ -61,7 +65,9 @@ def tac(call: Call) -> Outcome:
 def rev(call: Call) -> Outcome:
     """Each line in reverse."""
     texts = call.inputs(call.args, "cannot open {name}: {problem}")
-    return call.done("".join(line.rstrip("\n")[::-1] + "\n" * line.endswith("\n") for _, t in texts for line in kept_lines(t)))
+    return call.done(
+        "".join(line.rstrip("\n")[::-1] + "\n" * line.endswith("\n") for _, t in texts for line in kept_lines(t))
+    )
 
 
 def head(call: Call) -> Outcome:
@@ -108,7 +114,9 @@ def _counted(call: Call) -> tuple[Options, str, str, str]:
         if at and call.args[at - 1] in ("-n", "-c", "--lines", "--bytes", "-s"):
             args.append(word)
             continue
-        old = re.fullmatch(r"-(\d+)([cbfkl]?)", word) or (re.fullmatch(r"\+(\d+)()", word) if call.name == "tail" and not at else None)
+        old = re.fullmatch(r"-(\d+)([cbfkl]?)", word) or (
+            re.fullmatch(r"\+(\d+)()", word) if call.name == "tail" and not at else None
+        )
         if old is not None:
             sign = "+" if word[0] == "+" else ""
             args += ["-c" if old[2] == "c" else "-n", sign + old[1], *(["-f"] if old[2] == "f" else [])]
@@ -177,7 +185,10 @@ def wc(call: Call) -> Outcome:
         lines = [" ".join(f"{number:{width}d}" for number in row) + (f" {name}" if name else "") for row, name in rows]
     else:
         one = len(wanted) == 1
-        lines = [" ".join(f"{number:9d}" if not one else str(number) for number in row) + (f" {name}" if name else "") for row, name in rows]
+        lines = [
+            " ".join(f"{number:9d}" if not one else str(number) for number in row) + (f" {name}" if name else "")
+            for row, name in rows
+        ]
     return call.done("".join(line + "\n" for line in lines))
 
 
@@ -233,7 +244,11 @@ def cut(call: Call) -> Outcome:
         return call.wrong(given.problem)
     unit = next((letter for letter in "fcb" if letter in given.values), "")
     if not unit:
-        return call.wrong("you must specify a list of bytes, characters, or fields" if call.gnu else "expected a list of bytes, characters, or fields")
+        return call.wrong(
+            "you must specify a list of bytes, characters, or fields"
+            if call.gnu
+            else "expected a list of bytes, characters, or fields"
+        )
     if unit != "f" and "d" in given.values:
         return call.wrong("an input delimiter may be specified only when operating on fields")
     delimiter = given.values.get("d", "\t")
@@ -270,7 +285,9 @@ def _spans(text: str, gnu: bool, unit: str) -> tuple[list[tuple[int, int]] | Non
         first = int(match[1][:9] or 1)
         last = int(match[3][:9]) if match[3] else 10**9 if match[2] else first
         if first == 0:
-            return None, ("fields are numbered from 1" if unit == "f" else "byte/character positions are numbered from 1")
+            return None, (
+                "fields are numbered from 1" if unit == "f" else "byte/character positions are numbered from 1"
+            )
         if last < first:
             return None, "invalid decreasing range"
         spans.append((first, last))
@@ -282,7 +299,9 @@ def paste(call: Call) -> Outcome:
     given = parse(call.args, "sz", "d", {"serial": "s", "delimiters": "d"})
     if given.problem:
         return call.wrong(given.problem)
-    signs = re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t", "0": ""}.get(m[1], m[1]), given.values.get("d", "\t")) or "\0"
+    signs = (
+        re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t", "0": ""}.get(m[1], m[1]), given.values.get("d", "\t")) or "\0"
+    )
     signs = "" if given.values.get("d") in ("", "\\0") else signs
     names = given.words or ["-"]
     if names.count("-") > 1:
@@ -298,7 +317,9 @@ def paste(call: Call) -> Outcome:
 
 
 def _pasted(items: list[str], signs: str) -> str:
-    return "".join(item + (signs[at % len(signs)] if at < len(items) - 1 and signs else "") for at, item in enumerate(items))
+    return "".join(
+        item + (signs[at % len(signs)] if at < len(items) - 1 and signs else "") for at, item in enumerate(items)
+    )
 
 
 def nl(call: Call) -> Outcome:
@@ -322,7 +343,12 @@ def nl(call: Call) -> Outcome:
 
 def fold(call: Call) -> Outcome:
     """Break long lines."""
-    given = parse([f"-w{word[1:]}" if re.fullmatch(r"-\d+", word) else word for word in call.args], "sb", "w", {"width": "w", "spaces": "s"})
+    given = parse(
+        [f"-w{word[1:]}" if re.fullmatch(r"-\d+", word) else word for word in call.args],
+        "sb",
+        "w",
+        {"width": "w", "spaces": "s"},
+    )
     if given.problem:
         return call.wrong(given.problem)
     width = int(given.values.get("w", "80")[:9] or 80)
@@ -355,12 +381,18 @@ def expand(call: Call) -> Outcome:
 
 def tr(call: Call) -> Outcome:
     """Translate, squeeze or delete characters."""
-    given = parse(call.args, "cCdst", "", {"delete": "d", "complement": "c", "squeeze-repeats": "s", "truncate-set1": "t"})
+    given = parse(
+        call.args, "cCdst", "", {"delete": "d", "complement": "c", "squeeze-repeats": "s", "truncate-set1": "t"}
+    )
     if given.problem:
         return call.wrong(given.problem)
     words = given.words
     if not words or (len(words) < 2 and not given.has("d", "s")):
-        what = "missing operand" if not words else f"missing operand after ‘{words[0]}’\nTwo strings must be given when translating."
+        what = (
+            "missing operand"
+            if not words
+            else f"missing operand after ‘{words[0]}’\nTwo strings must be given when translating."
+        )
         return call.wrong(what)
     if len(words) > 2 or (len(words) == 2 and given.has("d") and not given.has("s")):
         extra = words[2] if len(words) > 2 else words[1]

@@ -80,7 +80,12 @@ class LoginPlace:
         self._host = host
         self._clock = clock
         self._inner: Any = host.place()
-        self.face, self.host, self.who, self.files = self._inner.face, self._inner.host, self._inner.who, self._inner.files
+        self.face, self.host, self.who, self.files = (
+            self._inner.face,
+            self._inner.host,
+            self._inner.who,
+            self._inner.files,
+        )
         self._programs: dict[str, Callable[[Sequence[str]], CommandResult]] = {
             "systemctl": self._systemctl,
             "service": self._service,

@@ -28,10 +28,14 @@ def _run(argv: list[str], path: str, command: str, folder: Path) -> list[object]
             (work / name).chmod(0o755)
     env = {"PATH": path, "HOME": "/root", "LC_ALL": "C.UTF-8", "TERM": "dumb"}
     try:
-        done = subprocess.run([*argv, command], cwd=work, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT_S)
+        done = subprocess.run(
+            [*argv, command], cwd=work, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT_S
+        )
     except subprocess.TimeoutExpired:
         return ["", "timed out", -1]
-    texts = [stream.decode("utf-8", "surrogateescape").replace(str(work), "/w") for stream in (done.stdout, done.stderr)]
+    texts = [
+        stream.decode("utf-8", "surrogateescape").replace(str(work), "/w") for stream in (done.stdout, done.stderr)
+    ]
     return [*texts, done.returncode]
 
 
@@ -53,7 +57,9 @@ def main() -> None:
             for face, (argv, path) in faces.items():
                 first, second = (_run(argv, path, command, folder) for _ in range(2))
                 if first == second and first[2] != -1:
-                    found[face] = [str(part).replace(str(applets) + "/", "") if isinstance(part, str) else part for part in first]
+                    found[face] = [
+                        str(part).replace(str(applets) + "/", "") if isinstance(part, str) else part for part in first
+                    ]
             answers[line] = found
     text = json.dumps(answers, ensure_ascii=False, separators=(",", ":"))
     (HERE / "answers.json.gz").write_bytes(gzip.compress(text.encode("utf-8", "surrogatepass"), mtime=0))
