@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as ops
 import re
 from typing import Protocol
 
@@ -12,9 +13,17 @@ _TOKEN = re.compile(
 )
 #: Binary operators from the weakest to the strongest, as in C.
 _LEVELS: tuple[tuple[str, ...], ...] = (
-    ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="), ("<<", ">>"), ("+", "-"),
+    ("||",),
+    ("&&",),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("==", "!="),
+    ("<", "<=", ">", ">="),
+    ("<<", ">>"),
+    ("+", "-"),
     ("*", "/", "%"),
-)  # fmt: skip
+)
 _ASSIGN = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 #: How deep an expression may lie in another, values of variables that are expressions included.
 DEPTH_MAX = 60
@@ -45,8 +54,11 @@ class ArithmeticProblem(Exception):
     def said(self, shell: str) -> str:
         """How a shell words it."""
         if shell == "bash":
-            what = {"division": "division by 0", "operand": "syntax error: operand expected",
-                    "depth": "expression recursion level exceeded"}.get(self.kind, "syntax error in expression")  # fmt: skip
+            what = {
+                "division": "division by 0",
+                "operand": "syntax error: operand expected",
+                "depth": "expression recursion level exceeded",
+            }.get(self.kind, "syntax error in expression")
             return f'{self.text.strip() or self.text}: {what} (error token is "{self.token}")'
         if shell == "dash":
             what = {"division": "division by zero", "operand": "expecting primary"}.get(self.kind, "expecting EOF")
@@ -98,15 +110,17 @@ def apply(operator: str, left: int, right: int) -> int:
     """The value of `left operator right`. Raises ZeroDivisionError."""
     if operator in ("/", "%"):
         return wrapped(divide(left, right)[operator == "%"])
-    value = {
-        "+": lambda: left + right, "-": lambda: left - right, "*": lambda: left * right, "<": lambda: int(left < right),
-        "<=": lambda: int(left <= right), ">": lambda: int(left > right), ">=": lambda: int(left >= right),
-        "==": lambda: int(left == right), "!=": lambda: int(left != right), "&": lambda: left & right,
-        "|": lambda: left | right, "^": lambda: left ^ right, "<<": lambda: left << (right & 63),
-        ">>": lambda: left >> (right & 63), "&&": lambda: int(bool(left and right)),
-        "||": lambda: int(bool(left or right)),
-    }[operator]()  # fmt: skip
-    return wrapped(value)
+    if operator in _COMPARED:
+        return int(_COMPARED[operator](left, right))
+    if operator in ("&&", "||"):
+        return int(bool(left and right) if operator == "&&" else bool(left or right))
+    if operator in ("<<", ">>"):
+        return wrapped(left << (right & 63) if operator == "<<" else left >> (right & 63))
+    return wrapped(_COMPUTED[operator](left, right))
+
+
+_COMPARED = {"<": ops.lt, "<=": ops.le, ">": ops.gt, ">=": ops.ge, "==": ops.eq, "!=": ops.ne}
+_COMPUTED = {"+": ops.add, "-": ops.sub, "*": ops.mul, "&": ops.and_, "|": ops.or_, "^": ops.xor}
 
 
 class _Expression:

@@ -13,6 +13,9 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SHELLS = {"bash": ("bash", "sh"), "dash": ("bash", "sh", "dash"), "ash": ("sh", "ash")}
 
 
+ROOT = Who()
+
+
 class BarePlace:
     """A place (`place.Place`) whose programs are those of the table.
 
@@ -27,7 +30,7 @@ class BarePlace:
         files: MemoryFiles,
         host: str = "localhost",
         *,
-        who: Who = Who(),
+        who: Who = ROOT,
         more: tuple[str, ...] = (),
         without: tuple[str, ...] = (),
     ) -> None:
@@ -80,9 +83,11 @@ class BarePlace:
 def located(face: Face, name: str, more: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> str:
     """Path of a program; empty if there is none of this name."""
     base = name.rpartition("/")[2]
-    known = base in more or base in _SHELLS[face.shell] or (
-        base in TOOLS and base not in without and (face.gnu or base not in GNU_ONLY)
-    )  # fmt: skip
+    known = (
+        base in more
+        or base in _SHELLS[face.shell]
+        or (base in TOOLS and base not in without and (face.gnu or base not in GNU_ONLY))
+    )
     if not known or (
         "/" in name
         and name

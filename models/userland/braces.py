@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from simcluster.models.userland.lexer import Part, Word
 from simcluster.models.userland.outcome import Exhausted
@@ -40,7 +41,7 @@ def _expanded(items: list[_Item], depth: int) -> list[list[_Item]]:
         start, commas, stop = place
         if commas:
             edges = [start, *commas, stop]
-            choices = [items[a + 1 : b] for a, b in zip(edges, edges[1:], strict=False)]
+            choices = [items[a + 1 : b] for a, b in pairwise(edges)]
             break
         inner = items[start + 1 : stop]
         text = "".join(item for item in inner if isinstance(item, str))
@@ -64,7 +65,8 @@ def _braces(items: list[_Item], at: int) -> tuple[int, list[int], int] | None:
     for start in range(at, len(items)):
         if items[start] != "{":
             continue
-        depth, commas = 0, []
+        depth = 0
+        commas: list[int] = []
         for stop in range(start, len(items)):
             item = items[stop]
             if item == "{":

@@ -135,8 +135,16 @@ def unary(call: Call, operator: str, value: str) -> bool:
         return bool(found.mode & 0o111)
     if operator == "-s":
         return found.size > 0 or found.is_folder
-    kinds = {"-f": "file", "-d": "folder", "-h": "link", "-L": "link", "-b": "block", "-c": "char", "-p": "pipe",
-             "-S": "socket"}  # fmt: skip
+    kinds = {
+        "-f": "file",
+        "-d": "folder",
+        "-h": "link",
+        "-L": "link",
+        "-b": "block",
+        "-c": "char",
+        "-p": "pipe",
+        "-S": "socket",
+    }
     if operator in kinds:
         return found.kind == kinds[operator]
     if operator in ("-u", "-g", "-k"):

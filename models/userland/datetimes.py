@@ -8,10 +8,30 @@ from simcluster.engine import SECOND
 from simcluster.engine.clock import parse_rfc3339, unix_seconds
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-           "December")  # fmt: skip
-_UNITS = {"sec": 1, "second": 1, "min": 60, "minute": 60, "hour": 3600, "day": 86_400, "week": 7 * 86_400,
-          "fortnight": 14 * 86_400}  # fmt: skip
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_UNITS = {
+    "sec": 1,
+    "second": 1,
+    "min": 60,
+    "minute": 60,
+    "hour": 3600,
+    "day": 86_400,
+    "week": 7 * 86_400,
+    "fortnight": 14 * 86_400,
+}
 
 
 def civil(days: int) -> tuple[int, int, int]:
@@ -49,35 +69,73 @@ def formatted(form: str, t_ns: int) -> str:
     return formatted_at(form, unix_seconds(t_ns), t_ns % SECOND)
 
 
-def formatted_at(form: str, seconds: int, nanoseconds: int = 0) -> str:
-    """The same for Unix seconds."""
+_WHOLE = {
+    "T": "%H:%M:%S",
+    "R": "%H:%M",
+    "F": "%Y-%m-%d",
+    "D": "%m/%d/%y",
+    "c": "%a %b %e %H:%M:%S %Y",
+    "x": "%m/%d/%y",
+    "X": "%H:%M:%S",
+    "r": "%I:%M:%S %p",
+}
+
+
+def _directives(seconds: int, nanoseconds: int) -> dict[str, tuple[str, int]]:
+    """What each directive gives, and how many digits it has."""
     days, inside = divmod(seconds, 86_400)
     year, month, day = civil(days)
     weekday, day_of_year = (days + 3) % 7, days - days_of(year, 1, 1)
     hour, rest = divmod(inside, 3600)
     minute, second = divmod(rest, 60)
     week_year, week = _iso_week(year, weekday, day_of_year)
-    values: dict[str, tuple[str, int]] = {
-        "Y": (str(year), 0), "C": (str(year // 100), 2), "y": (str(year % 100), 2), "m": (str(month), 2),
-        "d": (str(day), 2), "e": (f"{day:2d}", 0), "H": (str(hour), 2), "k": (f"{hour:2d}", 0),
-        "I": (str((hour + 11) % 12 + 1), 2), "l": (f"{(hour + 11) % 12 + 1:2d}", 0), "M": (str(minute), 2),
-        "S": (str(second), 2), "j": (str(day_of_year + 1), 3), "N": (f"{nanoseconds:09d}", 0),
-        "s": (str(seconds), 0), "p": ("AM" if hour < 12 else "PM", 0), "P": ("am" if hour < 12 else "pm", 0),
-        "a": (_DAYS[weekday][:3], 0), "A": (_DAYS[weekday], 0), "b": (_MONTHS[month - 1][:3], 0),
-        "h": (_MONTHS[month - 1][:3], 0), "B": (_MONTHS[month - 1], 0), "u": (str(weekday + 1), 0),
-        "w": (str((weekday + 1) % 7), 0), "V": (str(week), 2), "G": (str(week_year), 0), "g": (str(week_year % 100), 2),
-        "U": (str((day_of_year + 7 - (weekday + 1) % 7) // 7), 2), "W": (str((day_of_year + 7 - weekday) // 7), 2),
-        "Z": ("UTC", 0), "z": ("+0000", 0), "n": ("\n", 0), "t": ("\t", 0), "%": ("%", 0), "q": (str((month + 2) // 3), 0),
-    }  # fmt: skip
-    whole = {
-        "T": "%H:%M:%S", "R": "%H:%M", "F": "%Y-%m-%d", "D": "%m/%d/%y", "c": "%a %b %e %H:%M:%S %Y", "x": "%m/%d/%y",
-        "X": "%H:%M:%S", "r": "%I:%M:%S %p",
-    }  # fmt: skip
+    return {
+        "Y": (str(year), 0),
+        "C": (str(year // 100), 2),
+        "y": (str(year % 100), 2),
+        "m": (str(month), 2),
+        "d": (str(day), 2),
+        "e": (f"{day:2d}", 0),
+        "H": (str(hour), 2),
+        "k": (f"{hour:2d}", 0),
+        "I": (str((hour + 11) % 12 + 1), 2),
+        "l": (f"{(hour + 11) % 12 + 1:2d}", 0),
+        "M": (str(minute), 2),
+        "S": (str(second), 2),
+        "j": (str(day_of_year + 1), 3),
+        "N": (f"{nanoseconds:09d}", 0),
+        "s": (str(seconds), 0),
+        "p": ("AM" if hour < 12 else "PM", 0),
+        "P": ("am" if hour < 12 else "pm", 0),
+        "a": (_DAYS[weekday][:3], 0),
+        "A": (_DAYS[weekday], 0),
+        "b": (_MONTHS[month - 1][:3], 0),
+        "h": (_MONTHS[month - 1][:3], 0),
+        "B": (_MONTHS[month - 1], 0),
+        "u": (str(weekday + 1), 0),
+        "w": (str((weekday + 1) % 7), 0),
+        "V": (str(week), 2),
+        "G": (str(week_year), 0),
+        "g": (str(week_year % 100), 2),
+        "U": (str((day_of_year + 7 - (weekday + 1) % 7) // 7), 2),
+        "W": (str((day_of_year + 7 - weekday) // 7), 2),
+        "Z": ("UTC", 0),
+        "z": ("+0000", 0),
+        "n": ("\n", 0),
+        "t": ("\t", 0),
+        "%": ("%", 0),
+        "q": (str((month + 2) // 3), 0),
+    }
+
+
+def formatted_at(form: str, seconds: int, nanoseconds: int = 0) -> str:
+    """The same for Unix seconds."""
+    values = _directives(seconds, nanoseconds)
 
     def one(match: re.Match[str]) -> str:
         flag, width, letter = match[1], match[2], match[4]
-        if letter in whole:
-            return formatted_at(whole[letter], seconds, nanoseconds)
+        if letter in _WHOLE:
+            return formatted_at(_WHOLE[letter], seconds, nanoseconds)
         if letter not in values:
             return match[0]
         if letter == "z" and match[3]:

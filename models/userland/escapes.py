@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import re
 
-_SIMPLE = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
-           "\\": "\\", "'": "'", '"': '"', "?": "?"}  # fmt: skip
+_SIMPLE = {
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "?": "?",
+}
 _ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
 _ECHO = re.compile(r"\\(x[0-9a-fA-F]{1,2}|0[0-7]{0,3}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|c|.)", re.DOTALL)
 

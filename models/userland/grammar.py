@@ -7,8 +7,8 @@ Instructions (n: instructions to skip, counted from the instruction itself): `cm
 `jmp n` · `jtrue n` · `jfalse n` · `not` · `status code` · `guard` and `unguard` (in between `set -e` does not act) ·
 `loop n continue` · `for name words n` · `next name n` · `endloop` · `spawn kind n need` (the block up to n is a process
 of its own, ended by `end`; kind is `sub`, `bg` or `pipe`) · `pipes` and `piped` around a pipeline · `redir
-redirections` · `unredir` · `case word` · `match words n` · `def name n` · `ret` · `arith word` · `cond tree` · `time` and
-`timed posix`.
+redirections` · `unredir` · `case word` · `match words n` · `def name n` · `ret` · `arith word` · `cond tree` ·
+`time` and `timed posix`.
 
 A mistake is worded by `complaint`, as the shell of the face does. Left out: `select`, `coproc`, aliases.
 """
@@ -365,9 +365,16 @@ class _Parser:
         body = self._do()
         size = len(body)
         test: Block = [("arith", clauses[1] or (("lit", "1", True),), line)]
-        return [("arith", clauses[0] or (("lit", "1", True),), line), ("loop", size + 5, size + 3), *test,
-                ("jfalse", size + 3), *body, ("arith", clauses[2] or (("lit", "1", True),), line),
-                ("jmp", -(size + 3)), ("endloop",)]  # fmt: skip
+        return [
+            ("arith", clauses[0] or (("lit", "1", True),), line),
+            ("loop", size + 5, size + 3),
+            *test,
+            ("jfalse", size + 3),
+            *body,
+            ("arith", clauses[2] or (("lit", "1", True),), line),
+            ("jmp", -(size + 3)),
+            ("endloop",),
+        ]
 
     def _case(self) -> Block:
         subject = self._advance().word

@@ -22,8 +22,30 @@ _NAME_START = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _NAME = _NAME_START | frozenset("0123456789")
 _SPECIAL = frozenset("?$!#@*-0123456789")
 _ENDS = frozenset(" \t\n;&|<>()")
-_OPERATIONS = (":-", ":=", ":+", ":?", "##", "%%", "//", "/#", "/%", "^^", ",,", "-", "=", "+", "?", "#", "%", "/", "^",
-               ",", ":", "@")  # fmt: skip
+_OPERATIONS = (
+    ":-",
+    ":=",
+    ":+",
+    ":?",
+    "##",
+    "%%",
+    "//",
+    "/#",
+    "/%",
+    "^^",
+    ",,",
+    "-",
+    "=",
+    "+",
+    "?",
+    "#",
+    "%",
+    "/",
+    "^",
+    ",",
+    ":",
+    "@",
+)
 #: How deep words, substitutions and compound commands may lie in each other: bash's parser has no more stack, either.
 DEPTH_MAX = 60
 
@@ -405,8 +427,14 @@ class Lexer:
         if not operator and text.startswith("*}", self.position):
             operator = "*"
         self.position += len(operator)
-        words: list[Word] = [tuple(self._argument("/}" if operator[:1] == "/" else ":}" if operator == ":" else "}",
-                                                  quoted and operator[-1:] not in ("#", "%", "/")))]  # fmt: skip
+        words: list[Word] = [
+            tuple(
+                self._argument(
+                    "/}" if operator[:1] == "/" else ":}" if operator == ":" else "}",
+                    quoted and operator[-1:] not in ("#", "%", "/"),
+                )
+            )
+        ]
         if operator[:1] in ("/", ":") and text[self.position : self.position + 1] in ("/", ":"):
             self.position += 1
             words.append(tuple(self._argument("}", quoted)))

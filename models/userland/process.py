@@ -206,9 +206,18 @@ class Process(Expander):
         if name in ("EPOCHSECONDS", "EPOCHREALTIME"):
             whole = unix_seconds(self.runner.now)
             return f"{whole}.{self.runner.now // 1000 % 1_000_000:06d}" if name[5] == "R" else str(whole)
-        fixed = {"BASH_VERSION": "5.2.21(1)-release", "UID": str(self.runner.place.who.uid), "BASH": "/bin/bash",
-                 "EUID": str(self.runner.place.who.uid), "HOSTTYPE": "x86_64", "OSTYPE": "linux-gnu", "BASHPID":
-                 str(self.pid), "SHLVL": "1", "MACHTYPE": "x86_64-pc-linux-gnu", "PPID": str(self.shell_pid - 1)}  # fmt: skip
+        fixed = {
+            "BASH_VERSION": "5.2.21(1)-release",
+            "UID": str(self.runner.place.who.uid),
+            "BASH": "/bin/bash",
+            "EUID": str(self.runner.place.who.uid),
+            "HOSTTYPE": "x86_64",
+            "OSTYPE": "linux-gnu",
+            "BASHPID": str(self.pid),
+            "SHLVL": "1",
+            "MACHTYPE": "x86_64-pc-linux-gnu",
+            "PPID": str(self.shell_pid - 1),
+        }
         return fixed.get(name)
 
     started_s = 0
@@ -226,7 +235,7 @@ class Process(Expander):
             self.arrays[name]["0" if name in self.associative else 0] = value
             return
         self.variables[name] = value
-        if len(value) > 100_000 and sum(map(len, self.variables.values())) > MEMORY:
+        if len(value) > 100_000 and len("".join(self.variables.values())) > MEMORY:
             raise Exhausted
         if self.options.get("a"):
             self.exported[name] = True

@@ -16,10 +16,19 @@ from simcluster.models.userland.backtrack import Backtracker
 from simcluster.models.userland.patterns import searchable
 
 _CLASSES = {
-    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": " \\t", "cntrl": "\\x00-\\x1f\\x7f", "digit": "0-9",
-    "graph": "!-~", "lower": "a-z", "print": " -~", "punct": "!-/:-@\\[-`{-~", "space": " \\t\\n\\r\\f\\v",
-    "upper": "A-Z", "xdigit": "0-9A-Fa-f",
-}  # fmt: skip
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "blank": " \\t",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": " \\t\\n\\r\\f\\v",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
 _SHORT = {"w": "[0-9A-Za-z_]", "W": "[^0-9A-Za-z_]", "s": "[ \\t\\n\\r\\f\\v]", "S": "[^ \\t\\n\\r\\f\\v]"}
 _WORDS = {"<": "\\b", ">": "\\b", "b": "\\b", "B": "\\B"}
 _SPECIAL = frozenset(".+*?()|[]{}^$\\")
@@ -111,9 +120,14 @@ def _is_word(char: str) -> bool:
 
 @lru_cache(maxsize=512)
 def compile_pattern(
-    pattern: str, kind: str, *, ignore_case: bool = False, whole_word: bool = False, whole_line: bool = False,
+    pattern: str,
+    kind: str,
+    *,
+    ignore_case: bool = False,
+    whole_word: bool = False,
+    whole_line: bool = False,
     multiline: bool = False,
-) -> Pattern:  # fmt: skip
+) -> Pattern:
     """A compiled pattern. Several lines of pattern are alternatives.
 
     Raises:
@@ -339,7 +353,7 @@ def _source(node: Node) -> str:
     """A parsed pattern as RE2 writes it."""
     kind = node[0]
     if kind == "char":
-        return "\\" + node[1] if node[1] in _SPECIAL else node[1]
+        return "\\" + str(node[1]) if node[1] in _SPECIAL else str(node[1])
     if kind == "seq":
         return "".join(_source(each) for each in node[1])
     if kind == "alt":

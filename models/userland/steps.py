@@ -209,6 +209,11 @@ def _holds(runner: ShellRunner, process: Process, tree: tuple[Any, ...]) -> bool
         if tree[1] == "-o":
             return bool(process.options.get({"errexit": "e", "nounset": "u", "xtrace": "x"}.get(value, value)))
         return conditions.unary(call, tree[1], value)
+    return _compares(process, call, tree)
+
+
+def _compares(process: Process, call: Call, tree: tuple[Any, ...]) -> bool:
+    operator: str
     _, operator, left, right = tree
     if operator in ("=", "==", "!="):
         return patterns.matches(process.pattern(right), process.text(left)) == (operator != "!=")
@@ -287,9 +292,35 @@ def pause(runner: ShellRunner, process: Process, instruction: Instruction) -> No
 
 
 STEPS: dict[str, Callable[[ShellRunner, Process, Instruction], None]] = {
-    "jmp": jump, "jtrue": jump, "jfalse": jump, "not": invert, "guard": guard, "unguard": guard, "status": set_status,
-    "loop": loop, "for": loop, "next": next_word, "endloop": end_loop, "spawn": spawn, "pipes": pipes, "piped": piped,
-    "end": end_process, "redir": redirect, "unredir": unredirect, "case": case, "match": match_clause, "def": define,
-    "ret": return_from_call, "arith": arith, "cond": cond, "time": begin_timing, "timed": end_timing, "emit": emit,
-    "tally": tally, "tallied": tallied, "remember": remember, "limit": limit, "pause": pause,
-}  # fmt: skip
+    "jmp": jump,
+    "jtrue": jump,
+    "jfalse": jump,
+    "not": invert,
+    "guard": guard,
+    "unguard": guard,
+    "status": set_status,
+    "loop": loop,
+    "for": loop,
+    "next": next_word,
+    "endloop": end_loop,
+    "spawn": spawn,
+    "pipes": pipes,
+    "piped": piped,
+    "end": end_process,
+    "redir": redirect,
+    "unredir": unredirect,
+    "case": case,
+    "match": match_clause,
+    "def": define,
+    "ret": return_from_call,
+    "arith": arith,
+    "cond": cond,
+    "time": begin_timing,
+    "timed": end_timing,
+    "emit": emit,
+    "tally": tally,
+    "tallied": tallied,
+    "remember": remember,
+    "limit": limit,
+    "pause": pause,
+}

@@ -20,6 +20,7 @@ from simcluster.models.userland.tools.bc import bc
 from simcluster.models.userland.tools.grep import grep
 from simcluster.models.userland.tools.jq import jq
 from simcluster.models.userland.tools.sed import sed
+from simcluster.models.userland.tools.tr import tr
 
 TOOLS: dict[str, Tool] = {
     **archives.TOOLS,
@@ -41,6 +42,7 @@ TOOLS: dict[str, Tool] = {
     "jq": jq,
     "mawk": awk,
     "sed": sed,
+    "tr": tr,
     "zgrep": grep,
 }
 #: Tools that every shell has built in.
@@ -48,6 +50,26 @@ BUILT_IN = ("[", "echo", "false", "printf", "pwd", "test", "true")
 #: Filters that print as they read: what they had read when somebody presses Ctrl-C has been printed.
 STREAMING = ("awk", "cat", "cut", "egrep", "fgrep", "grep", "head", "jq", "nl", "rev", "sed", "tee", "tr")
 #: Tools that BusyBox has not, and those that an ordinary machine has only when somebody installs them.
-GNU_ONLY = ("b2sum", "busybox", "column", "gawk", "htop", "iotop", "jq", "join", "mawk", "mc", "nmon", "numfmt", "sudo", "tmux",
-            "whereis", "hd", "bc", "file", "zgrep", "vim")  # fmt: skip
+GNU_ONLY = (
+    "b2sum",
+    "busybox",
+    "column",
+    "gawk",
+    "htop",
+    "iotop",
+    "jq",
+    "join",
+    "mawk",
+    "mc",
+    "nmon",
+    "numfmt",
+    "sudo",
+    "tmux",
+    "whereis",
+    "hd",
+    "bc",
+    "file",
+    "zgrep",
+    "vim",
+)
 SEPARATE = ("htop", "iotop", "jq", "gawk", "tmux", "nmon", "mc", "busybox")

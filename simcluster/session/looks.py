@@ -48,8 +48,10 @@ def kubectl_charge(command: str) -> Charge:
 def desk_charge(command: str) -> Charge:
     """What a command line at the desk is: a write if any of its programs may change the cluster.
 
-    >>> desk_charge("kubectl get pods | wc -l"), desk_charge("ssh n1 df | grep x"), desk_charge("for p in a; do kubectl delete pod $p; done")
-    ('read', 'look', 'write')
+    >>> desk_charge("kubectl get pods | wc -l"), desk_charge("ssh n1 df | grep x")
+    ('read', 'look')
+    >>> desk_charge("for p in a; do kubectl delete pod $p; done")
+    'write'
     """
     charge: Charge = "read"
     try:

@@ -18,8 +18,8 @@ from simcluster.models.userland.paths import Stat
 from simcluster.models.userland.place import Call, Who
 
 #: Tools of an image that show the container's own state, and not what the common ones would.
-_OWN = ("chroot", "curl", "dd", "df", "dig", "fallocate", "host", "hostname", "nc", "nproc", "nslookup", "openssl", "ping",
-        "ps", "stress", "truncate", "uname", "wget")  # fmt: skip
+_OWN = ("chroot", "curl", "dd", "df", "dig", "fallocate", "host", "hostname", "nc", "nproc", "nslookup", "openssl",
+        "ping", "ps", "stress", "truncate", "uname", "wget")  # fmt: skip
 #: Tools that the kernel can hinder.
 _HINDERED = ("date", "sleep")
 
@@ -156,7 +156,7 @@ class ContainerPlace:
         return 0 if kernel is None else kernel.clock.offset_ns()
 
     def limits(self, words: list[str], *, lasts: bool) -> Outcome:
-        """`ulimit -n [N]`: open files; what a script sets holds for what it starts. Of other limits nothing is known."""
+        """`ulimit -n [N]`: open files, which hold for what a script starts. Of other limits nothing is known."""
         flags = "".join(word[1:] for word in words if word.startswith("-"))
         values: list[Any] = [word for word in words if not word.startswith("-")]
         container, kernel = self.container, self.container.kernel

@@ -24,8 +24,23 @@ def tar(call: Call) -> Outcome:
     if args and not args[0].startswith("-"):
         args[0] = "-" + args[0]
     # In a cluster of letters `f` takes the next word.
-    given = parse(args, "cxtvzjJphPkmwW", "fCTX exclude strip-components transform", {"create": "c", "extract": "x", "get": "x", "list": "t",
-                  "file": "f", "directory": "C", "verbose": "v", "gzip": "z", "exclude": "exclude", "strip-components": "strip-components"})  # fmt: skip
+    given = parse(
+        args,
+        "cxtvzjJphPkmwW",
+        "fCTX exclude strip-components transform",
+        {
+            "create": "c",
+            "extract": "x",
+            "get": "x",
+            "list": "t",
+            "file": "f",
+            "directory": "C",
+            "verbose": "v",
+            "gzip": "z",
+            "exclude": "exclude",
+            "strip-components": "strip-components",
+        },
+    )
     if given.problem:
         return call.wrong(given.problem, 64 if call.gnu else 1)
     modes = [letter for letter in "cxt" if given.has(letter)]
@@ -38,10 +53,24 @@ def tar(call: Call) -> Outcome:
         return call.wrong(said, 2)
     name = given.values.get("f", "-")
     if modes[0] == "c":
-        return _create(call, name, given.values.get("C", call.cwd), given.words, zipped=given.has("z") or name.endswith((".tgz", ".gz")), verbose=given.has("v"),
-                       excluded=given.values.get("exclude", ""))  # fmt: skip
-    return _open(call, name, given.values.get("C", call.cwd), given.words, listing=modes[0] == "t", verbose=given.has("v"),
-                 strip=int(given.values.get("strip-components", "0")[:3] or 0))  # fmt: skip
+        return _create(
+            call,
+            name,
+            given.values.get("C", call.cwd),
+            given.words,
+            zipped=given.has("z") or name.endswith((".tgz", ".gz")),
+            verbose=given.has("v"),
+            excluded=given.values.get("exclude", ""),
+        )
+    return _open(
+        call,
+        name,
+        given.values.get("C", call.cwd),
+        given.words,
+        listing=modes[0] == "t",
+        verbose=given.has("v"),
+        strip=int(given.values.get("strip-components", "0")[:3] or 0),
+    )
 
 
 def _create(
@@ -49,7 +78,8 @@ def _create(
 ) -> Outcome:
     if not words:
         return call.wrong("Cowardly refusing to create an empty archive", 2)
-    buffer, shown = io.BytesIO(), []
+    buffer = io.BytesIO()
+    shown: list[str] = []
     inner = Call(call.place, call.argv, call.env, cwd=call.path(folder), now_ns=call.now_ns)
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
         for word in words:
@@ -143,7 +173,8 @@ def _open(call: Call, name: str, folder: str, words: list[str], *, listing: bool
 def _long(info: tarfile.TarInfo, shown: str) -> str:
     from_bits = "".join(letter if info.mode >> (8 - at) & 1 else "-" for at, letter in enumerate("rwxrwxrwx"))
     stamp = formatted_at("%Y-%m-%d %H:%M", int(info.mtime))
-    return f"{'d' if info.isdir() else 'l' if info.issym() else '-'}{from_bits} {info.uname}/{info.gname} {info.size:>9} {stamp} {shown}"
+    sign = "d" if info.isdir() else "l" if info.issym() else "-"
+    return f"{sign}{from_bits} {info.uname}/{info.gname} {info.size:>9} {stamp} {shown}"
 
 
 def _extract(call: Call, archive: tarfile.TarFile, info: tarfile.TarInfo, folder: str, strip: int) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from simcluster.engine.arithmetic import exp, log
 from simcluster.engine.clock import unix_seconds
+from simcluster.models.userland import trigonometry
 from simcluster.models.userland.datetimes import formatted
 from simcluster.models.userland.escapes import raw
 from simcluster.models.userland.outcome import fitting
@@ -32,7 +35,7 @@ def called(machine: Machine, name: str, args: list[Node]) -> Any:
     if name == "sprintf":
         return machine.format(values)
     if name == "system":
-        machine.commands.append((sum(map(len, machine.out)), texts[0], ""))
+        machine.commands.append((machine.size, texts[0], ""))
         return 0.0
     if name == "fflush":
         return 0.0
@@ -40,7 +43,6 @@ def called(machine: Machine, name: str, args: list[Node]) -> Any:
 
 
 def _number(machine: Machine, name: str, values: list[Any], texts: list[str]) -> Any:
-    # The arithmetic of awk programs never enters the state of a world; library functions will do.
     numbers = [number(value) for value in values]
     first = numbers[0] if numbers else 0.0
     if name == "int":
@@ -64,14 +66,23 @@ def _number(machine: Machine, name: str, values: list[Any], texts: list[str]) ->
         )
     try:
         if name == "atan2":
-            return math.atan2(first, numbers[1])
-        return {"sin": math.sin, "cos": math.cos, "exp": math.exp, "log": math.log, "sqrt": math.sqrt}[name](first)
+            return trigonometry.atan2(first, numbers[1])
+        return _FUNCTIONS[name](first)
     except ValueError:
         return math.nan if first < 0 else -math.inf
     except OverflowError:
         return math.inf
     except KeyError:
         raise AwkError(f"function {name} not defined") from None
+
+
+_FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "sin": trigonometry.sine,
+    "cos": trigonometry.cosine,
+    "exp": exp,
+    "log": log,
+    "sqrt": math.sqrt,
+}
 
 
 def _substr(machine: Machine, texts: list[str], values: list[Any]) -> str:

@@ -6,14 +6,16 @@ import math
 import re
 from typing import Any
 
+from simcluster.engine.arithmetic import power
 from simcluster.engine.streams import mix
-from simcluster.models.userland.formats import SPEC, floating, integer, padded, width_of
+from simcluster.models.userland.formats import floating
 from simcluster.models.userland.outcome import ROOM, Exhausted, fitting
 from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import Call
 from simcluster.models.userland.regex import compile_pattern
 from simcluster.models.userland.tools.awkfunctions import called
 from simcluster.models.userland.tools.awkparser import AwkError, Node
+from simcluster.models.userland.tools.awkprinting import printed
 from simcluster.models.userland.tools.awkvalues import Field, looks_numeric, number
 
 #: Steps of one program, and functions that may call each other.
@@ -36,9 +38,20 @@ class Machine:
         self.rules = rules
         self.functions = functions
         self.variables: dict[str, Any] = {
-            "FS": " ", "OFS": " ", "ORS": "\n", "RS": "\n", "NR": 0.0, "NF": 0.0, "FNR": 0.0, "SUBSEP": "\x1c", "RSTART": 0.0,
-            "RLENGTH": -1.0, "CONVFMT": "%.6g", "OFMT": "%.6g", "FILENAME": "",
-        }  # fmt: skip
+            "FS": " ",
+            "OFS": " ",
+            "ORS": "\n",
+            "RS": "\n",
+            "NR": 0.0,
+            "NF": 0.0,
+            "FNR": 0.0,
+            "SUBSEP": "\x1c",
+            "RSTART": 0.0,
+            "RLENGTH": -1.0,
+            "CONVFMT": "%.6g",
+            "OFMT": "%.6g",
+            "FILENAME": "",
+        }
         self.arrays: dict[str, dict[str, Any]] = {"ENVIRON": {name: Field(value) for name, value in call.env.items()}}
         self.locals: list[dict[str, Any]] = []
         self.record = ""
@@ -300,7 +313,7 @@ class Machine:
             return
         sign, name = target[0], self.text(self.value(target[1]))
         if sign == "|":
-            self.piped.setdefault(name, (sum(map(len, self.out)), []))[1].append(text)
+            self.piped.setdefault(name, (self.size, []))[1].append(text)
         elif name == "/dev/stderr":
             self.errors.append(text)
         elif name in ("/dev/stdout", "-"):
@@ -338,38 +351,7 @@ class Machine:
 
     def format(self, values: list[Any]) -> str:
         """`sprintf`. Raises AwkError."""
-        rest = iter(values[1:])
-
-        def one(match: re.Match[str]) -> str:
-            flags, width, precision, letter = match.groups()
-            if letter == "%":
-                return "%"
-            if width == "*":
-                size = int(number(next(rest, 0.0)))
-                flags, width = (flags + "-", str(-size)) if size < 0 else (flags, str(size))
-            if precision == "*":
-                precision = str(int(number(next(rest, 0.0))))
-            value: Any = next(rest, None)
-            if value is None:
-                if self.call.gnu:
-                    raise AwkError(f'run time error: not enough arguments passed to printf("{self.text(values[0])}")')
-                value = ""
-            wide, digits = width_of(width), None if precision is None else width_of(precision)
-            if letter == "c":
-                shown = chr(int(value) & 0x10FFFF) if isinstance(value, float) else self.text(value)[:1]
-                return padded(shown, flags, wide)
-            if letter == "s":
-                return padded(self.text(value)[:digits], flags, wide)
-            if letter in "diouxX":
-                whole = number(value)
-                if not math.isfinite(whole):
-                    return padded(floating(whole, flags, 0, None, "f"), flags, wide)
-                return integer(int(whole), flags, wide, digits, letter)
-            if letter in "eEfFgG":
-                return floating(number(value), flags, wide, digits, letter)
-            return match[0]
-
-        return fitting(SPEC.sub(one, self.text(values[0])))
+        return printed(self, values)
 
     def array(self, name: str) -> dict[str, Any]:
         """An array, made when it is named first."""
@@ -525,7 +507,7 @@ class Machine:
                     raise AwkError("cmd. line:1: Division by zero")
                 return math.nan if operator == "%" or a == 0 or a != a else math.copysign(math.inf, a)
             if operator == "^":
-                return float(a**b) if a >= 0 or b == int(b) else math.nan
+                return _power(a, b)
             return {"+": a + b, "-": a - b, "*": a * b, "/": a / (b or 1), "%": math.fmod(a, b or 1)}[operator]
         except OverflowError:
             return math.inf
@@ -558,8 +540,11 @@ class Machine:
                 given[local] = Field("")
                 continue
             node = args[at]
-            unknown = node[0] == "var" and not (self.locals and node[1] in self.locals[-1]) and (
-                node[1] in self.arrays or node[1] not in self.variables)  # fmt: skip
+            unknown = (
+                node[0] == "var"
+                and not (self.locals and node[1] in self.locals[-1])
+                and (node[1] in self.arrays or node[1] not in self.variables)
+            )
             if unknown and node[1] in self.arrays:
                 given[local] = self.arrays[node[1]]
             elif unknown:
@@ -603,6 +588,15 @@ class Machine:
         """A number from 0 to 1."""
         self.draws += 1
         return (mix(self.seed + 1, self.draws) >> 11) / (1 << 53)
+
+
+def _power(a: float, b: float) -> float:
+    if b == int(b) and abs(b) < 1100:
+        value = 1.0
+        for _ in range(int(abs(b))):
+            value *= a
+        return value if b >= 0 else 1 / value
+    return power(a, b) if a > 0 else math.nan
 
 
 def _indexes(node: Any, name: str) -> bool:

@@ -39,7 +39,7 @@ class _Calculator:
             raise ValueError
         digits = str(abs(value)).rjust(places + 1, "0")
         text = digits if not places else f"{digits[:-places].lstrip('0')}.{digits[-places:]}"
-        return ("-" if value < 0 else "") + text
+        return ("-" if value < 0 else "") + str(text)
 
     def _take(self, *signs: str) -> str:
         if self.at < len(self.tokens) and self.tokens[self.at] in signs:
@@ -96,8 +96,8 @@ class _Calculator:
             if exponent < 0:
                 if value == 0:
                     raise ZeroDivisionError
-                return 10 ** (self.scale + places * -exponent) // value**-exponent, self.scale
-            return _cut(value**exponent, places * exponent, min(places * exponent, max(self.scale, places)))
+                return 10 ** (self.scale + places * -exponent) // _raised(value, -exponent), self.scale
+            return _cut(_raised(value, exponent), places * exponent, min(places * exponent, max(self.scale, places)))
         return value, places
 
     def _atom(self) -> tuple[int, int]:
@@ -120,6 +120,13 @@ class _Calculator:
         self.at += 1
         whole, _, fraction = token.partition(".")
         return int((whole + fraction)[:4000] or 0), len(fraction)
+
+
+def _raised(value: int, exponent: int) -> int:
+    made = 1
+    for _ in range(exponent):
+        made *= value
+    return made
 
 
 def _cut(value: int, places: int, kept: int) -> tuple[int, int]:

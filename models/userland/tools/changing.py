@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from simcluster.models.userland.datetimes import read_date
 from simcluster.models.userland.options import parse
@@ -13,14 +14,30 @@ from simcluster.models.userland.place import Call, Tool
 from simcluster.models.userland.tools.lines import size_of
 from simcluster.models.userland.tools.modes import changed, letters_of
 
-_COPY = {"recursive": "r", "archive": "a", "force": "f", "interactive": "i", "no-clobber": "n", "preserve": "p", "update": "u",
-         "verbose": "v", "target-directory": "t", "no-target-directory": "T", "dereference": "L", "link": "l",
-         "parents": "parents", "backup": "b"}  # fmt: skip
+_COPY = {
+    "recursive": "r",
+    "archive": "a",
+    "force": "f",
+    "interactive": "i",
+    "no-clobber": "n",
+    "preserve": "p",
+    "update": "u",
+    "verbose": "v",
+    "target-directory": "t",
+    "no-target-directory": "T",
+    "dereference": "L",
+    "link": "l",
+    "parents": "parents",
+    "backup": "b",
+}
 
 
 def _missing(call: Call, what: str = "operand") -> Outcome:
-    return call.wrong(f"missing {what}") if call.gnu else Outcome(
-        stderr=f"BusyBox v1.36.1 () multi-call binary.\n\nUsage: {call.name} [OPTIONS] FILE...\n", code=1)  # fmt: skip
+    return (
+        call.wrong(f"missing {what}")
+        if call.gnu
+        else Outcome(stderr=f"BusyBox v1.36.1 () multi-call binary.\n\nUsage: {call.name} [OPTIONS] FILE...\n", code=1)
+    )
 
 
 def copy(call: Call) -> Outcome:
@@ -119,8 +136,21 @@ def _copied(call: Call, source: str, target: str, keep: bool) -> None:
 
 def remove(call: Call) -> Outcome:
     """rm."""
-    given = parse(call.args, "rRfidvI", "", {"recursive": "r", "force": "f", "verbose": "v", "dir": "d", "interactive": "i",
-                  "no-preserve-root": "N", "one-file-system": "x", "preserve-root": "P"})  # fmt: skip
+    given = parse(
+        call.args,
+        "rRfidvI",
+        "",
+        {
+            "recursive": "r",
+            "force": "f",
+            "verbose": "v",
+            "dir": "d",
+            "interactive": "i",
+            "no-preserve-root": "N",
+            "one-file-system": "x",
+            "preserve-root": "P",
+        },
+    )
     if given.problem:
         return call.wrong(given.problem)
     if not given.words and not given.has("f"):
@@ -165,7 +195,7 @@ def rmdir(call: Call) -> Outcome:
         if why:
             call.complain(f"failed to remove '{name}': {why}" if call.gnu else f"'{name}': {why}")
         else:
-            _attempt(call, f"failed to remove '{name}'", lambda name=name: call.files.remove(call.path(name)))
+            _attempt(call, f"failed to remove '{name}'", partial(call.files.remove, call.path(name)))
     return call.done() if given.words else _missing(call)
 
 
@@ -445,7 +475,18 @@ def install(call: Call) -> Outcome:
 
 
 TOOLS: dict[str, Tool] = {
-    "chgrp": chown, "chmod": chmod, "chown": chown, "cp": copy, "install": install, "ln": link, "mkdir": mkdir,
-    "mktemp": mktemp, "mv": copy, "rm": remove, "rmdir": rmdir, "touch": touch, "truncate": truncate,
+    "chgrp": chown,
+    "chmod": chmod,
+    "chown": chown,
+    "cp": copy,
+    "install": install,
+    "ln": link,
+    "mkdir": mkdir,
+    "mktemp": mktemp,
+    "mv": copy,
+    "rm": remove,
+    "rmdir": rmdir,
+    "touch": touch,
+    "truncate": truncate,
     "unlink": remove,
-}  # fmt: skip
+}

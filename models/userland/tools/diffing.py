@@ -11,9 +11,22 @@ from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.place import Call, Tool
 from simcluster.models.userland.tools.lines import kept_lines
 
-_LONG = {"unified": "u", "brief": "q", "recursive": "r", "ignore-case": "i", "ignore-all-space": "w", "ignore-space-change": "b",
-         "ignore-blank-lines": "B", "side-by-side": "y", "report-identical-files": "s", "new-file": "N", "text": "a", "color": "color",
-         "label": "L", "strip-trailing-cr": "Z"}  # fmt: skip
+_LONG = {
+    "unified": "u",
+    "brief": "q",
+    "recursive": "r",
+    "ignore-case": "i",
+    "ignore-all-space": "w",
+    "ignore-space-change": "b",
+    "ignore-blank-lines": "B",
+    "side-by-side": "y",
+    "report-identical-files": "s",
+    "new-file": "N",
+    "text": "a",
+    "color": "color",
+    "label": "L",
+    "strip-trailing-cr": "Z",
+}
 _Op = tuple[str, int, int, int, int]
 
 
@@ -59,7 +72,7 @@ def _compared(call: Call, given: Options, left: str, right: str, out: list[str])
             f"{sign} {name}\t{_when(call, name)}\n" if call.gnu else f"{sign} {name}\n"
             for sign, name in (("---", left), ("+++", right))
         ]
-        out += _unified(operations, *lines, context)
+        out += _unified(operations, lines[0], lines[1], context)
     elif given.has("y"):
         out += _side_by_side(operations, *lines)
     else:
@@ -172,12 +185,12 @@ def _folders(call: Call, given: Options, left: str, right: str, out: list[str]) 
         kinds = [call.look(path) for path in inner]
         if all(each is not None and each.is_folder for each in kinds):
             if given.has("r"):
-                code = max(code, _folders(call, given, *inner, out))
+                code = max(code, _folders(call, given, inner[0], inner[1], out))
             else:
                 out.append(f"Common subdirectories: {inner[0]} and {inner[1]}\n")
             continue
         lines: list[str] = []
-        found = _compared(call, given, *inner, lines)
+        found = _compared(call, given, inner[0], inner[1], lines)
         if found and not given.has("q"):
             out.append(
                 f"diff {' '.join(word for word in call.args if word.startswith('-'))} {inner[0]} {inner[1]}\n".replace(
@@ -206,7 +219,8 @@ def compare(call: Call) -> Outcome:
     line = a[:at].count(b"\n") + 1
     if at == min(len(a), len(b)):
         short = given.words[0 if len(a) < len(b) else 1]
-        where = f"after byte {at}, {'in line' if a[:at][-1:] != chr(10).encode() else 'line'} {line if a[:at][-1:] != chr(10).encode() else line - 1}"
+        inside = a[:at][-1:] != b"\n"
+        where = f"after byte {at}, {'in line' if inside else 'line'} {line if inside else line - 1}"
         return Outcome(stderr=f"cmp: EOF on {short} {where if at else 'which is empty'}\n", code=1)
     return Outcome(f"{given.words[0]} {given.words[1]} differ: byte {at + 1}, line {line}\n", code=1)
 

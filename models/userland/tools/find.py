@@ -16,11 +16,61 @@ from simcluster.models.userland.tools.listing import ls
 from simcluster.models.userland.tools.modes import changed, letters_of
 
 _KINDS = {"f": "file", "d": "folder", "l": "link", "b": "block", "c": "char", "p": "pipe", "s": "socket"}
-_TAKING = ("-name", "-iname", "-path", "-ipath", "-wholename", "-type", "-size", "-mtime", "-mmin", "-newer", "-maxdepth",
-           "-mindepth", "-user", "-group", "-perm", "-regex", "-iregex", "-printf", "-links", "-inum", "-amin", "-atime",
-           "-cmin", "-ctime", "-regextype", "-lname", "-uid", "-gid", "-fprint", "-newermt")  # fmt: skip
-_PLAIN = ("-print", "-print0", "-delete", "-empty", "-ls", "-prune", "-quit", "-true", "-false", "-follow", "-xdev", "-mount",
-          "-depth", "-d", "-executable", "-readable", "-writable", "-nouser", "-nogroup", "-daystart", "-noleaf")  # fmt: skip
+_TAKING = (
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-type",
+    "-size",
+    "-mtime",
+    "-mmin",
+    "-newer",
+    "-maxdepth",
+    "-mindepth",
+    "-user",
+    "-group",
+    "-perm",
+    "-regex",
+    "-iregex",
+    "-printf",
+    "-links",
+    "-inum",
+    "-amin",
+    "-atime",
+    "-cmin",
+    "-ctime",
+    "-regextype",
+    "-lname",
+    "-uid",
+    "-gid",
+    "-fprint",
+    "-newermt",
+)
+_PLAIN = (
+    "-print",
+    "-print0",
+    "-delete",
+    "-empty",
+    "-ls",
+    "-prune",
+    "-quit",
+    "-true",
+    "-false",
+    "-follow",
+    "-xdev",
+    "-mount",
+    "-depth",
+    "-d",
+    "-executable",
+    "-readable",
+    "-writable",
+    "-nouser",
+    "-nogroup",
+    "-daystart",
+    "-noleaf",
+)
 _UNITS = {"c": 1, "w": 2, "b": 512, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "": 512}
 Node = tuple[Any, ...]
 
@@ -177,10 +227,25 @@ def _act(walk: _Walk, node: Node, path: str, found: Stat) -> bool:
 
 def _printed(form: str, path: str, found: Stat) -> str:
     base = path.rstrip("/").rpartition("/")[2] or path
-    values = {"p": path, "f": base, "h": path.rpartition("/")[0] or ".", "s": str(found.size), "m": f"{found.mode:o}", "M":
-              letters_of(found), "u": found.owner, "g": found.group, "y": {"file": "f", "folder": "d", "link": "l"}.get(found.kind, "b"),
-              "l": found.target, "n": str(found.links), "i": str(found.inode), "d": str(path.count("/")), "%": "%", "P": path.partition("/")[2],
-              "k": str(-(-found.size // 1024)), "b": str(-(-found.size // 512))}  # fmt: skip
+    values = {
+        "p": path,
+        "f": base,
+        "h": path.rpartition("/")[0] or ".",
+        "s": str(found.size),
+        "m": f"{found.mode:o}",
+        "M": letters_of(found),
+        "u": found.owner,
+        "g": found.group,
+        "y": {"file": "f", "folder": "d", "link": "l"}.get(found.kind, "b"),
+        "l": found.target,
+        "n": str(found.links),
+        "i": str(found.inode),
+        "d": str(path.count("/")),
+        "%": "%",
+        "P": path.partition("/")[2],
+        "k": str(-(-found.size // 1024)),
+        "b": str(-(-found.size // 512)),
+    }
     text = re.sub(
         r"%[-0-9]*([a-zA-Z%])", lambda match: values.get(match[1], match[0]), re.sub(r"%[TAC](.)", _stamp(found), form)
     )
@@ -221,9 +286,9 @@ def _fits(walk: _Walk, node: Node, path: str, found: Stat) -> bool:
             return _number(value, age_ns // (86_400 * 10**9))
         return _number(value, -(-age_ns // (60 * 10**9)))
     if kind == "-newer":
-        return found.changed_ns > node[2]
+        return bool(found.changed_ns > node[2])
     if kind == "-newermt":
-        return found.changed_ns > node[2]
+        return bool(found.changed_ns > node[2])
     if kind == "-empty":
         return not call.files.names(call.path(path)) if found.is_folder else found.kind == "file" and found.size == 0
     if kind in ("-user", "-group", "-uid", "-gid"):

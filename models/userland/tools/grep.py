@@ -14,21 +14,58 @@ from simcluster.models.userland.regex import Pattern, RegexError, compile_patter
 from simcluster.models.userland.tools.lines import cut, split_lines
 
 _LONG = {
-    "count": "c", "ignore-case": "i", "invert-match": "v", "line-number": "n", "recursive": "r", "quiet": "q",
-    "silent": "q", "word-regexp": "w", "line-regexp": "x", "only-matching": "o", "files-with-matches": "l",
-    "files-without-match": "L", "no-filename": "h", "with-filename": "H", "no-messages": "s", "extended-regexp": "E",
-    "fixed-strings": "F", "perl-regexp": "P", "basic-regexp": "G", "regexp": "e", "file": "f", "max-count": "m",
-    "after-context": "A", "before-context": "B", "context": "C", "text": "a", "byte-offset": "b", "null": "Z",
-    "line-buffered": "U", "color": "color", "colour": "color", "include": "include", "exclude": "exclude",
-    "exclude-dir": "exclude-dir", "dereference-recursive": "R", "null-data": "z", "binary-files": "binary-files",
-    "no-ignore-case": "y", "label": "label", "initial-tab": "T", "directories": "d",
-}  # fmt: skip
+    "count": "c",
+    "ignore-case": "i",
+    "invert-match": "v",
+    "line-number": "n",
+    "recursive": "r",
+    "quiet": "q",
+    "silent": "q",
+    "word-regexp": "w",
+    "line-regexp": "x",
+    "only-matching": "o",
+    "files-with-matches": "l",
+    "files-without-match": "L",
+    "no-filename": "h",
+    "with-filename": "H",
+    "no-messages": "s",
+    "extended-regexp": "E",
+    "fixed-strings": "F",
+    "perl-regexp": "P",
+    "basic-regexp": "G",
+    "regexp": "e",
+    "file": "f",
+    "max-count": "m",
+    "after-context": "A",
+    "before-context": "B",
+    "context": "C",
+    "text": "a",
+    "byte-offset": "b",
+    "null": "Z",
+    "line-buffered": "U",
+    "color": "color",
+    "colour": "color",
+    "include": "include",
+    "exclude": "exclude",
+    "exclude-dir": "exclude-dir",
+    "dereference-recursive": "R",
+    "null-data": "z",
+    "binary-files": "binary-files",
+    "no-ignore-case": "y",
+    "label": "label",
+    "initial-tab": "T",
+    "directories": "d",
+}
 
 
 def grep(call: Call) -> Outcome:
     """Print lines that match."""
-    given = parse(_numbers(call.args), "civnrRqswxolLhHEFPGabZUyTzI", "efmABCd include exclude exclude-dir binary-files label",
-                  _LONG)  # fmt: skip
+    given = parse(
+        _numbers(call.args),
+        "civnrRqswxolLhHEFPGabZUyTzI",
+        "efmABCd include exclude exclude-dir binary-files label",
+        _LONG,
+    )
     if given.problem:
         return _usage(call, given.problem)
     words, patterns = list(given.words), _patterns(call, given)
@@ -41,8 +78,13 @@ def grep(call: Call) -> Outcome:
     kind = "F" if given.has("F") or call.name == "fgrep" else "P" if given.has("P") else "G"
     kind = "E" if kind == "G" and (given.has("E") or call.name == "egrep") else kind
     try:
-        program = compile_pattern("\n".join(patterns), kind, ignore_case=given.has("i", "y"), whole_word=given.has("w"),
-                                  whole_line=given.has("x"))  # fmt: skip
+        program = compile_pattern(
+            "\n".join(patterns),
+            kind,
+            ignore_case=given.has("i", "y"),
+            whole_word=given.has("w"),
+            whole_line=given.has("x"),
+        )
         for number in ("A", "B", "C", "m"):
             if not given.values.get(number, "0").lstrip("-").isdigit():
                 what = (
@@ -66,8 +108,12 @@ def _usage(call: Call, problem: str) -> Outcome:
         usage = f"Usage: {call.name} [OPTION]... PATTERNS [FILE]...\nTry '{call.name} --help' for more information.\n"
         return Outcome(stderr=said + usage, code=2)
     head = "BusyBox v1.36.1 () multi-call binary.\n\n"
-    return Outcome(stderr=f"{said}{head}Usage: grep [-HhnlLoqvsrRiwFE] [-m N] [-A|B|C N] {{ PATTERN | -e PATTERN... | -f FILE... }}"
-                          " [FILE]...\n", code=2)  # fmt: skip
+    return Outcome(
+        stderr=f"{said}{head}Usage: grep [-HhnlLoqvsrRiwFE] [-m N] [-A|B|C N] {{ PATTERN | -e PATTERN... |"
+        " -f FILE... }"
+        " [FILE]...\n",
+        code=2,
+    )
 
 
 def _numbers(args: list[str]) -> list[str]:
@@ -193,7 +239,7 @@ class _Search:
         return (not self.nothing and self.program.matches(line)) != self.given.has("v")
 
     def _hits(self, lines: list[str]) -> list[int]:
-        hits = []
+        hits: list[int] = []
         for number, line in enumerate(lines):
             if self.most >= 0 and len(hits) >= self.most:
                 break

@@ -20,10 +20,27 @@ from simcluster.models.userland.tools.jqmachine import Break, Machine, Scope, co
 from simcluster.models.userland.tools.jqparser import JqSyntaxError
 from simcluster.models.userland.tools.jqvalues import JqError, kind_of, truth, written
 
-_DECODER = json.JSONDecoder(parse_constant=lambda name: float("nan"))
-_FLAGS = {"raw-output": "r", "compact-output": "c", "null-input": "n", "slurp": "s", "raw-input": "R", "exit-status": "e", "join-output": "j",
-          "sort-keys": "S", "ascii-output": "a", "color-output": "C", "monochrome-output": "M", "tab": "tab", "raw-output0": "r0",
-          "unbuffered": "u", "seq": "seq", "stream": "stream", "help": "h", "version": "V"}  # fmt: skip
+_DECODER = json.JSONDecoder(parse_constant=float)
+_FLAGS = {
+    "raw-output": "r",
+    "compact-output": "c",
+    "null-input": "n",
+    "slurp": "s",
+    "raw-input": "R",
+    "exit-status": "e",
+    "join-output": "j",
+    "sort-keys": "S",
+    "ascii-output": "a",
+    "color-output": "C",
+    "monochrome-output": "M",
+    "tab": "tab",
+    "raw-output0": "r0",
+    "unbuffered": "u",
+    "seq": "seq",
+    "stream": "stream",
+    "help": "h",
+    "version": "V",
+}
 
 
 class _Options:
@@ -110,7 +127,7 @@ def _read_options(call: Call, options: _Options) -> Outcome | None:
 def _variable(call: Call, options: _Options, kind: str, rest: list[str]) -> Outcome | None:
     if len(rest) < 2:
         return Outcome(
-            stderr=f"jq: --{kind} takes two parameters (e.g. --{kind} varname {'value' if kind == 'arg' else 'text'})\n",
+            stderr=f"jq: --{kind} takes two parameters (e.g. --{kind} varname value)\n",
             code=2,
         )
     name, text = rest.pop(0), rest.pop(0)
@@ -176,9 +193,15 @@ def _parse_problem(text: str, start: int, at: int) -> str:
         if not following:
             return f"Invalid numeric literal at EOF at line {line}, column {stop - (text.rfind(chr(10), 0, at) + 1)}"
         return f"Invalid numeric literal at line {line}, column {stop + 1 - (text.rfind(chr(10), 0, at) + 1)}"
-    return f"Objects must consist of key:value pairs at line {line}, column {column + 1}" if "{" in rest[:1] and text[at] in "}]" else (
-        f"Expected value before ',' at line {line}, column {column + 1}" if text[at] == "," else
-        f"Expected separator between values at line {line}, column {column + 1}")  # fmt: skip
+    return (
+        f"Objects must consist of key:value pairs at line {line}, column {column + 1}"
+        if "{" in rest[:1] and text[at] in "}]"
+        else (
+            f"Expected value before ',' at line {line}, column {column + 1}"
+            if text[at] == ","
+            else f"Expected separator between values at line {line}, column {column + 1}"
+        )
+    )
 
 
 class _Run:

@@ -48,7 +48,7 @@ def _cell(form: str, value: Any) -> str:
         return "" if value is None else written(value)
     if kind == "string":
         if form == "@csv":
-            return '"' + value.replace('"', '""') + '"'
+            return '"' + str(value).replace('"', '""') + '"'
         return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
     raise JqError(f"{described(value)} is not valid in a {form[1:]} row")
 

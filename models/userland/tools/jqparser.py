@@ -70,8 +70,21 @@ class Parser:
             self.kind = "key"
 
     def _fail(self, token: str = "") -> JqSyntaxError:
-        token = token or ("$end" if self.kind == "eof" else "IDENT" if self.kind == "name" else "FIELD" if self.kind == "field" else "LITERAL"
-                          if self.kind == "number" else "QQSTRING_START" if self.kind == "string" else self.value if self.kind == "key" else f"'{self.value}'")  # fmt: skip
+        token = token or (
+            "$end"
+            if self.kind == "eof"
+            else "IDENT"
+            if self.kind == "name"
+            else "FIELD"
+            if self.kind == "field"
+            else "LITERAL"
+            if self.kind == "number"
+            else "QQSTRING_START"
+            if self.kind == "string"
+            else self.value
+            if self.kind == "key"
+            else f"'{self.value}'"
+        )
         return JqSyntaxError(
             f"syntax error, unexpected {token} (Unix shell quoting issues?) at <top-level>, line 1:\n{self.text}"
         )
@@ -271,9 +284,9 @@ class Parser:
             return ("slice", node, None, stop)
         start = self.pipe()
         if self._take(":"):
-            stop = None if self._is("]") else self.pipe()
+            last: Node | None = None if self._is("]") else self.pipe()
             self._expect("]")
-            return ("slice", node, start, stop)
+            return ("slice", node, start, last)
         self._expect("]")
         return ("index", node, start)
 

@@ -32,7 +32,7 @@ def kind_of(value: Any) -> str:
         return "boolean"
     if isinstance(value, (int, float)):
         return "number"
-    return {str: "string", list: "array"}.get(type(value), "object")
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
 
 
 def described(value: Any) -> str:

@@ -6,9 +6,25 @@ import re
 
 from simcluster.models.userland.outcome import ROOM, Exhausted
 
-_SUFFIXES = {"": 1, "b": 512, "c": 1, "w": 2, "K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "m": 1 << 20, "G": 1 << 30,
-             "T": 1 << 40, "kB": 1000, "KB": 1000, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20,
-             "GiB": 1 << 30}  # fmt: skip
+_SUFFIXES = {
+    "": 1,
+    "b": 512,
+    "c": 1,
+    "w": 2,
+    "K": 1 << 10,
+    "k": 1 << 10,
+    "M": 1 << 20,
+    "m": 1 << 20,
+    "G": 1 << 30,
+    "T": 1 << 40,
+    "kB": 1000,
+    "KB": 1000,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+}
 
 
 def split_lines(text: str, end: str = "\n") -> list[str]:
@@ -49,7 +65,7 @@ def cut(out: list[str]) -> None:
     Raises:
         Exhausted: it has not.
     """
-    if sum(map(len, out)) > 2 * ROOM:
+    if len("".join(out)) > 2 * ROOM:
         raise Exhausted
 
 
@@ -61,14 +77,12 @@ def human(size: int, base: int = 1024) -> str:
     """
     if size < base:
         return str(size)
-    value, unit = size, ""
-    scale = 1
-    for unit in "KMGTP":
-        scale *= base
-        if value < scale * base:
-            break
-    tenths = -(-value * 10 // scale)
+    rank, scale = 0, base
+    while size >= scale * base and rank < 4:
+        rank, scale = rank + 1, scale * base
+    unit = "KMGTP"[rank]
+    tenths = -(-size * 10 // scale)
     if tenths < 100:
         return f"{tenths // 10}.{tenths % 10}{unit}"
-    whole = -(-value // scale)
+    whole = -(-size // scale)
     return f"{whole}{unit}"

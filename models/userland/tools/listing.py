@@ -10,9 +10,26 @@ from simcluster.models.userland.place import Call, Tool
 from simcluster.models.userland.tools.lines import human
 from simcluster.models.userland.tools.modes import letters_of
 
-_LONG = {"all": "a", "almost-all": "A", "directory": "d", "human-readable": "h", "recursive": "R", "reverse": "r", "size": "s",
-         "inode": "i", "classify": "F", "numeric-uid-gid": "n", "sort": "sort", "color": "color", "time-style": "time-style",
-         "full-time": "e", "no-group": "G", "group-directories-first": "K", "time": "time", "format": "format"}  # fmt: skip
+_LONG = {
+    "all": "a",
+    "almost-all": "A",
+    "directory": "d",
+    "human-readable": "h",
+    "recursive": "R",
+    "reverse": "r",
+    "size": "s",
+    "inode": "i",
+    "classify": "F",
+    "numeric-uid-gid": "n",
+    "sort": "sort",
+    "color": "color",
+    "time-style": "time-style",
+    "full-time": "e",
+    "no-group": "G",
+    "group-directories-first": "K",
+    "time": "time",
+    "format": "format",
+}
 #: Half a year, after which ls shows the year instead of the time.
 _RECENT_NS = 31_556_952 // 2 * 1_000_000_000
 
@@ -208,9 +225,11 @@ def _status(name: str, found: Stat) -> str:
     target = f" -> {found.target}" if found.kind == "link" else ""
     uid = 0 if found.owner == "root" else 1000
     return (
-        f"  File: {name}{target}\n  Size: {found.size:<10}\tBlocks: {-(-_blocks(found) * 2 // 1):<10} IO Block: 4096   {_kind(found)}\n"
+        f"  File: {name}{target}\n"
+        f"  Size: {found.size:<10}\tBlocks: {_blocks(found) * 2:<10} IO Block: 4096   {_kind(found)}\n"
         f"Device: 8,1\tInode: {found.inode:<11} Links: {found.links}{device}\n"
-        f"Access: ({found.mode:04o}/{letters_of(found)})  Uid: ({uid:5d}/{found.owner:>8})   Gid: ({uid:5d}/{found.group:>8})\n"
+        f"Access: ({found.mode:04o}/{letters_of(found)})  Uid: ({uid:5d}/{found.owner:>8})   "
+        f"Gid: ({uid:5d}/{found.group:>8})\n"
         f"Access: {when[0]}\nModify: {when[1]}\nChange: {when[2]}\n Birth: {when[2]}\n"
     )
 
@@ -218,14 +237,35 @@ def _status(name: str, found: Stat) -> str:
 def _described(form: str, name: str, found: Stat) -> str:
     seconds = formatted("%s", found.changed_ns)
     values = {
-        "n": name, "N": f"'{name}'" + (f" -> '{found.target}'" if found.kind == "link" else ""), "s": str(found.size),
-        "a": f"{found.mode:o}", "A": letters_of(found), "U": found.owner, "G": found.group, "F": _kind(found),
-        "u": "0" if found.owner == "root" else "1000", "g": "0" if found.group == "root" else "1000", "h": str(found.links),
-        "i": str(found.inode), "Y": seconds, "X": seconds, "Z": seconds, "W": seconds, "b": str(_blocks(found) * 2),
-        "B": "512", "o": "4096", "y": formatted("%F %T.%N +0000", found.changed_ns), "d": "2049", "f": "81a4", "%": "%",
-        "x": formatted("%F %T.%N +0000", found.changed_ns), "z": formatted("%F %T.%N +0000", found.changed_ns),
-        "m": "/", "t": "0", "T": "0",
-    }  # fmt: skip
+        "n": name,
+        "N": f"'{name}'" + (f" -> '{found.target}'" if found.kind == "link" else ""),
+        "s": str(found.size),
+        "a": f"{found.mode:o}",
+        "A": letters_of(found),
+        "U": found.owner,
+        "G": found.group,
+        "F": _kind(found),
+        "u": "0" if found.owner == "root" else "1000",
+        "g": "0" if found.group == "root" else "1000",
+        "h": str(found.links),
+        "i": str(found.inode),
+        "Y": seconds,
+        "X": seconds,
+        "Z": seconds,
+        "W": seconds,
+        "b": str(_blocks(found) * 2),
+        "B": "512",
+        "o": "4096",
+        "y": formatted("%F %T.%N +0000", found.changed_ns),
+        "d": "2049",
+        "f": "81a4",
+        "%": "%",
+        "x": formatted("%F %T.%N +0000", found.changed_ns),
+        "z": formatted("%F %T.%N +0000", found.changed_ns),
+        "m": "/",
+        "t": "0",
+        "T": "0",
+    }
     out, at = "", 0
     while at < len(form):
         if form[at] == "%" and at + 1 < len(form):
@@ -239,9 +279,23 @@ def _described(form: str, name: str, found: Stat) -> str:
 
 def du(call: Call) -> Outcome:
     """What folders use."""
-    given = parse(call.args, "shackmxbLHSl0", "dtB max-depth exclude threshold apparent-size block-size", {
-        "summarize": "s", "human-readable": "h", "all": "a", "total": "c", "max-depth": "d", "bytes": "b", "one-file-system": "x",
-        "exclude": "exclude", "block-size": "B", "threshold": "t"})  # fmt: skip
+    given = parse(
+        call.args,
+        "shackmxbLHSl0",
+        "dtB max-depth exclude threshold apparent-size block-size",
+        {
+            "summarize": "s",
+            "human-readable": "h",
+            "all": "a",
+            "total": "c",
+            "max-depth": "d",
+            "bytes": "b",
+            "one-file-system": "x",
+            "exclude": "exclude",
+            "block-size": "B",
+            "threshold": "t",
+        },
+    )
     if given.problem:
         return call.wrong(given.problem)
     depth = given.values.get("d", "0" if given.has("s") else "99")

@@ -342,8 +342,22 @@ def _matched(text: str, pattern: str) -> str:
 
 def date(call: Call) -> Outcome:
     """The time, or another one (`-d`), in a form."""
-    given = parse(_iso(call.args), "uR", "dfrsI iso-8601 rfc-3339 D", {"date": "d", "utc": "u", "universal": "u", "rfc-email": "R", "reference": "r",
-                  "iso-8601": "iso-8601", "rfc-3339": "rfc-3339", "set": "s", "rfc-2822": "R"})  # fmt: skip
+    given = parse(
+        _iso(call.args),
+        "uR",
+        "dfrsI iso-8601 rfc-3339 D",
+        {
+            "date": "d",
+            "utc": "u",
+            "universal": "u",
+            "rfc-email": "R",
+            "reference": "r",
+            "iso-8601": "iso-8601",
+            "rfc-3339": "rfc-3339",
+            "set": "s",
+            "rfc-2822": "R",
+        },
+    )
     if given.problem:
         return call.wrong(given.problem)
     now_ns = call.now_ns + call.place.offset_ns()
@@ -365,7 +379,8 @@ def date(call: Call) -> Outcome:
         )
     if "I" in given.values or "iso-8601" in given.values:
         form = {"d": "%F", "h": "%FT%H+00:00", "m": "%FT%R+00:00", "n": "%FT%T,%N+00:00"}.get(
-            (given.values.get("I") or given.values.get("iso-8601") or "d")[:1], "%FT%T+00:00")  # fmt: skip
+            (given.values.get("I") or given.values.get("iso-8601") or "d")[:1], "%FT%T+00:00"
+        )
     elif "rfc-3339" in given.values:
         form = {"d": "%F", "n": "%F %T.%N+00:00"}.get(given.values["rfc-3339"][:1], "%F %T+00:00")
     elif given.has("R"):
@@ -491,7 +506,7 @@ def numfmt(call: Call) -> Outcome:
             call.complain(f"invalid number: ‘{word}’")
             continue
         base = 1000 if given.values.get("from") == "si" else 1024
-        value = Decimal(match[1]) * (base ** (units.index(match[2].upper()) + 1) if match[2] else 1)
+        value = Decimal(match[1]) * (pow(base, units.index(match[2].upper()) + 1) if match[2] else 1)
         to = given.values.get("to")
         if to is None:
             out.append(f"{value.normalize():f}" + given.values.get("suffix", ""))
@@ -513,8 +528,13 @@ def numfmt(call: Call) -> Outcome:
 def envsubst(call: Call) -> Outcome:
     """Variables in a text."""
     wanted = {name for word in call.args for name in re.findall(r"\$\{?(\w+)", word)}
-    return Outcome(re.sub(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))", lambda m: call.env.get(m[1] or m[2], "")
-                          if not wanted or (m[1] or m[2]) in wanted else m[0], call.stdin()))  # fmt: skip
+    return Outcome(
+        re.sub(
+            r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))",
+            lambda m: call.env.get(m[1] or m[2], "") if not wanted or (m[1] or m[2]) in wanted else m[0],
+            call.stdin(),
+        )
+    )
 
 
 def strings(call: Call) -> Outcome:
@@ -551,8 +571,25 @@ def printenv(call: Call) -> Outcome:
 
 
 TOOLS: dict[str, Tool] = {
-    "[": conditions.test, "basename": basename, "cal": cal, "date": date, "dirname": dirname, "echo": echo,
-    "envsubst": envsubst, "expr": expr, "factor": factor, "false": false, "less": more, "more": more, "numfmt": numfmt,
-    "printenv": printenv, "printf": printf, "seq": seq, "sleep": sleep, "strings": strings, "test": conditions.test,
-    "true": true, "yes": yes,
-}  # fmt: skip
+    "[": conditions.test,
+    "basename": basename,
+    "cal": cal,
+    "date": date,
+    "dirname": dirname,
+    "echo": echo,
+    "envsubst": envsubst,
+    "expr": expr,
+    "factor": factor,
+    "false": false,
+    "less": more,
+    "more": more,
+    "numfmt": numfmt,
+    "printenv": printenv,
+    "printf": printf,
+    "seq": seq,
+    "sleep": sleep,
+    "strings": strings,
+    "test": conditions.test,
+    "true": true,
+    "yes": yes,
+}

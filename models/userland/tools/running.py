@@ -120,8 +120,16 @@ def timeout(call: Call) -> Outcome:
 def nohup(call: Call) -> Outcome:
     """nohup, nice, setsid, stdbuf, ionice, chrt: the program is what matters."""
     words = list(call.args)
-    taking = {"nice": ("-n",), "stdbuf": ("-i", "-o", "-e"), "ionice": ("-c", "-n"), "chrt": ("-p",), "taskset": (), "strace": ("-e", "-o", "-s"),
-              "sudo": ("-u", "-g", "-h", "-p", "-C", "-r", "-t"), "doas": ("-u",)}.get(call.name, ())  # fmt: skip
+    taking = {
+        "nice": ("-n",),
+        "stdbuf": ("-i", "-o", "-e"),
+        "ionice": ("-c", "-n"),
+        "chrt": ("-p",),
+        "taskset": (),
+        "strace": ("-e", "-o", "-s"),
+        "sudo": ("-u", "-g", "-h", "-p", "-C", "-r", "-t"),
+        "doas": ("-u",),
+    }.get(call.name, ())
     shell = False
     while words and words[0].startswith("-") and len(words[0]) > 1:
         word = words.pop(0)
@@ -141,8 +149,11 @@ def nohup(call: Call) -> Outcome:
     if not words:
         if call.name == "nice":
             return Outcome("0\n")
-        return call.wrong("missing operand", 125) if call.name != "sudo" else Outcome(
-            stderr="usage: sudo -h | -K | -k | -V\nusage: sudo [-u user] [command [arg ...]]\n", code=1)  # fmt: skip
+        return (
+            call.wrong("missing operand", 125)
+            if call.name != "sudo"
+            else Outcome(stderr="usage: sudo -h | -K | -k | -V\nusage: sudo [-u user] [command [arg ...]]\n", code=1)
+        )
     return _prefix(call, words, added)
 
 
@@ -194,8 +205,19 @@ class _Batches:
             if word == "--":
                 break
             name, _, joined = word.partition("=")
-            letter = {"--max-args": "n", "--max-lines": "L", "--replace": "I", "--no-run-if-empty": "r", "--null": "0", "--verbose": "t",
-                      "--delimiter": "d", "--max-procs": "P", "--arg-file": "a", "--max-chars": "s", "--exit": "x"}.get(name, word[1:2])  # fmt: skip
+            letter = {
+                "--max-args": "n",
+                "--max-lines": "L",
+                "--replace": "I",
+                "--no-run-if-empty": "r",
+                "--null": "0",
+                "--verbose": "t",
+                "--delimiter": "d",
+                "--max-procs": "P",
+                "--arg-file": "a",
+                "--max-chars": "s",
+                "--exit": "x",
+            }.get(name, word[1:2])
             value = joined if name in word and word.startswith("--") else word[2:]
             if letter in "nLIPdEas" and not value:
                 if not rest:
@@ -235,7 +257,8 @@ class _Batches:
             items = [_unquoted(line.lstrip()) for line in text.split("\n") if line.strip()]
         else:
             if _unbalanced(text):
-                self.problem = "xargs: unmatched single quote; by default quotes are special to xargs unless you use the -0 option\n"
+                said = "unmatched single quote; by default quotes are special to xargs unless you use the -0 option"
+                self.problem = f"xargs: {said}\n"
                 return
             items = [
                 _unquoted(match[0])
@@ -252,7 +275,7 @@ class _Batches:
             ]
             return
         if not items:
-            self.commands = [] if skip or (not call.gnu and False) else [command]
+            self.commands = [] if skip else [command]
             return
         size = most or min(len(items), 5000)
         self.commands = [[*command, *items[at : at + size]] for at in range(0, len(items), size)]
@@ -286,8 +309,22 @@ def watch(call: Call) -> Outcome:
     seconds = f"{interval_ns / _SECOND:.1f}"
     head: list[Instruction] = []
     if title:
-        head = [("cmd", (), ((("lit", "printf", True),), (("lit", "%s\\n\\n", True),), (("lit", f"Every {seconds}s: {text}    {call.place.host}: ", True),
-                 ("sub", (_command(["date", "+%a %b %e %H:%M:%S %Y"]),), True))), (), 1)]  # fmt: skip
+        head = [
+            (
+                "cmd",
+                (),
+                (
+                    (("lit", "printf", True),),
+                    (("lit", "%s\\n\\n", True),),
+                    (
+                        ("lit", f"Every {seconds}s: {text}    {call.place.host}: ", True),
+                        ("sub", (_command(["date", "+%a %b %e %H:%M:%S %Y"]),), True),
+                    ),
+                ),
+                (),
+                1,
+            )
+        ]
     body = [*head, *inner, ("pause", interval_ns)]
     return Outcome(runs=(*body, ("jmp", -len(body))))
 
@@ -359,8 +396,12 @@ def tty(call: Call) -> Outcome:
 
 def no_terminal(call: Call) -> Outcome:
     """Programs that need one."""
-    return Outcome(stderr=f"{call.name}: Error opening terminal: unknown.\n" if call.name not in ("vi", "vim", "nano", "emacs", "ed") else
-                   f"{call.name}: standard input is not a terminal\n", code=1)  # fmt: skip
+    return Outcome(
+        stderr=f"{call.name}: Error opening terminal: unknown.\n"
+        if call.name not in ("vi", "vim", "nano", "emacs", "ed")
+        else f"{call.name}: standard input is not a terminal\n",
+        code=1,
+    )
 
 
 def hostname(call: Call) -> Outcome:
@@ -378,10 +419,23 @@ def uname(call: Call) -> Outcome:
     )
     if given.problem:
         return call.wrong(given.problem)
-    values = {"s": "Linux", "n": call.place.host, "r": "6.8.0-52-generic", "v": "#53-Ubuntu SMP PREEMPT_DYNAMIC", "m": "x86_64", "p": "x86_64",
-              "i": "x86_64", "o": "GNU/Linux"}  # fmt: skip
+    values = {
+        "s": "Linux",
+        "n": call.place.host,
+        "r": "6.8.0-52-generic",
+        "v": "#53-Ubuntu SMP PREEMPT_DYNAMIC",
+        "m": "x86_64",
+        "p": "x86_64",
+        "i": "x86_64",
+        "o": "GNU/Linux",
+    }
     wanted = "snrvmpio" if given.has("a") else "".join(letter for letter in "snrvmpio" if given.has(letter)) or "s"
     return Outcome(" ".join(values[letter] for letter in wanted) + "\n")
+
+
+def arch(call: Call) -> Outcome:
+    """The processor's kind."""
+    return Outcome("x86_64\n")
 
 
 def sync(call: Call) -> Outcome:
@@ -390,10 +444,38 @@ def sync(call: Call) -> Outcome:
 
 
 TOOLS: dict[str, Tool] = {
-    "arch": lambda call: Outcome("x86_64\n"), "busybox": busybox, "chrt": nohup, "env": env, "groups": identity,
-    "hostname": hostname, "htop": no_terminal, "id": identity, "ionice": nohup, "iotop": no_terminal, "logname": identity,
-    "mc": no_terminal, "nano": no_terminal, "nice": nohup, "nmon": no_terminal, "nohup": nohup, "setsid": nohup,
-    "stdbuf": nohup, "sudo": nohup, "sync": sync, "taskset": nohup, "time": time, "timeout": timeout, "tmux": no_terminal,
-    "tty": tty, "uname": uname, "users": identity, "vi": no_terminal, "vim": no_terminal, "watch": watch, "whereis": whereis,
-    "which": which, "whoami": identity, "xargs": xargs,
-}  # fmt: skip
+    "arch": arch,
+    "busybox": busybox,
+    "chrt": nohup,
+    "env": env,
+    "groups": identity,
+    "hostname": hostname,
+    "htop": no_terminal,
+    "id": identity,
+    "ionice": nohup,
+    "iotop": no_terminal,
+    "logname": identity,
+    "mc": no_terminal,
+    "nano": no_terminal,
+    "nice": nohup,
+    "nmon": no_terminal,
+    "nohup": nohup,
+    "setsid": nohup,
+    "stdbuf": nohup,
+    "sudo": nohup,
+    "sync": sync,
+    "taskset": nohup,
+    "time": time,
+    "timeout": timeout,
+    "tmux": no_terminal,
+    "tty": tty,
+    "uname": uname,
+    "users": identity,
+    "vi": no_terminal,
+    "vim": no_terminal,
+    "watch": watch,
+    "whereis": whereis,
+    "which": which,
+    "whoami": identity,
+    "xargs": xargs,
+}

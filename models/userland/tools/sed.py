@@ -13,8 +13,20 @@ from simcluster.models.userland.regex import Pattern, RegexError, compile_patter
 from simcluster.models.userland.tools.lines import kept_lines
 from simcluster.models.userland.tools.sedmachine import Address, Command, Sed, SedError
 
-_LONG = {"quiet": "n", "silent": "n", "regexp-extended": "E", "expression": "e", "file": "f", "in-place": "i",
-         "null-data": "z", "separate": "s", "unbuffered": "u", "line-length": "l", "posix": "p", "debug": "d"}  # fmt: skip
+_LONG = {
+    "quiet": "n",
+    "silent": "n",
+    "regexp-extended": "E",
+    "expression": "e",
+    "file": "f",
+    "in-place": "i",
+    "null-data": "z",
+    "separate": "s",
+    "unbuffered": "u",
+    "line-length": "l",
+    "posix": "p",
+    "debug": "d",
+}
 
 
 def sed(call: Call) -> Outcome:
@@ -40,8 +52,13 @@ def sed(call: Call) -> Outcome:
         return Outcome(stderr="".join(call.said), code=1)
     if not given.has("e", "f"):
         if not words:
-            return Outcome(stderr=_USAGE if call.gnu else "BusyBox v1.36.1 () multi-call binary.\n\nUsage: sed [-i[SFX]] [-nrE] "
-                           "[-f FILE]... [-e CMD]... [FILE]...\n", code=1)  # fmt: skip
+            return Outcome(
+                stderr=_USAGE
+                if call.gnu
+                else "BusyBox v1.36.1 () multi-call binary.\n\nUsage: sed [-i[SFX]] [-nrE] "
+                "[-f FILE]... [-e CMD]... [FILE]...\n",
+                code=1,
+            )
         script = words.pop(0)
     try:
         commands = Parser(script, extended=given.has("E", "r"), gnu=call.gnu).commands()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from simcluster.models.userland.escapes import raw
@@ -80,11 +81,9 @@ class Sed:
         self.last_pattern: Pattern | None = None
         self.code = 0
         self.queue: list[str] = []
-        again = False
-        while again or self._read():
+        again: bool | None = False
+        while again is not None and (again or self._read()):
             again = self._cycle()
-            if again is None:
-                break
         for path, texts in self._files.items():
             try:
                 self.call.files.write(path, "".join(texts))
@@ -187,9 +186,11 @@ class Sed:
         if address.kind == "last":
             return line == len(self.lines)
         if address.kind == "step":
-            return line == address.number if not address.step else (
-                line >= address.number and (line - address.number) % address.step == 0
-            )  # fmt: skip
+            return (
+                line == address.number
+                if not address.step
+                else (line >= address.number and (line - address.number) % address.step == 0)
+            )
         return self._pattern(address.pattern).search(self.space) is not None
 
     def _pattern(self, pattern: Pattern | None) -> Pattern:
@@ -248,10 +249,8 @@ class Sed:
         elif name == "y":
             self.space = "".join(command.table.get(char, char) for char in self.space)
         elif name == "r":
-            try:
+            with suppress(FileError):
                 self.queue.append(self.call.read(command.text))
-            except FileError:
-                pass
         elif name in "wW":
             self._write(command.text, self.space if name == "w" else self.space.partition("\n")[0])
         elif name == "z":

@@ -17,11 +17,27 @@ _NUMBER = re.compile(r"\s*(-?)(\d*)(?:\.(\d*))?")
 _FLOAT = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _LONG = {
-    "numeric-sort": "n", "reverse": "r", "unique": "u", "ignore-case": "f", "key": "k", "field-separator": "t",
-    "human-numeric-sort": "h", "version-sort": "V", "general-numeric-sort": "g", "month-sort": "M", "check": "c",
-    "output": "o", "stable": "s", "ignore-leading-blanks": "b", "dictionary-order": "d", "zero-terminated": "z",
-    "random-sort": "R", "merge": "m", "parallel": "parallel", "buffer-size": "S",
-}  # fmt: skip
+    "numeric-sort": "n",
+    "reverse": "r",
+    "unique": "u",
+    "ignore-case": "f",
+    "key": "k",
+    "field-separator": "t",
+    "human-numeric-sort": "h",
+    "version-sort": "V",
+    "general-numeric-sort": "g",
+    "month-sort": "M",
+    "check": "c",
+    "output": "o",
+    "stable": "s",
+    "ignore-leading-blanks": "b",
+    "dictionary-order": "d",
+    "zero-terminated": "z",
+    "random-sort": "R",
+    "merge": "m",
+    "parallel": "parallel",
+    "buffer-size": "S",
+}
 
 
 class Key(NamedTuple):
@@ -49,8 +65,13 @@ def sort(call: Call) -> Outcome:
     for text in _keys_given(call.args):
         key = _key(text)
         if key is None:
-            return call.wrong(f"invalid number at field start: invalid count at start of ‘{text}’" if not text[:1].isdigit()
-                              else f"stray character in field spec: invalid field specification ‘{text}’", 2, hint=False)  # fmt: skip
+            return call.wrong(
+                f"invalid number at field start: invalid count at start of ‘{text}’"
+                if not text[:1].isdigit()
+                else f"stray character in field spec: invalid field specification ‘{text}’",
+                2,
+                hint=False,
+            )
         keys.append(key)
     end = "\0" if given.has("z") else "\n"
     lines = [
@@ -124,8 +145,7 @@ class _Sorter:
     def sorted(self, lines: list[str]) -> list[str]:
         """The lines in their order."""
         if len(self.keys) == 1 and "r" not in self.keys[0].letters and not self.reverse:
-            tail = (lambda line: line) if self.last_resort else (lambda line: "")
-            return sorted(lines, key=lambda line: (self._value(line, self.keys[0]), tail(line)))
+            return sorted(lines, key=lambda line: (self._value(line, self.keys[0]), line if self.last_resort else ""))
         return sorted(lines, key=cmp_to_key(self.compare))
 
     def keyed(self, line: str) -> list[Any]:
@@ -163,7 +183,7 @@ class _Sorter:
         if "V" in letters:
             return _version(text)
         if "R" in letters:
-            return mix(7, sum(ord(char) * (at + 1) for at, char in enumerate(text[:64])))
+            return mix(7, int.from_bytes(text[:8].encode("utf-8", "replace"), "big") & ((1 << 63) - 1))
         if "d" in letters:
             text = "".join(char for char in text if char.isalnum() or char in " \t")
         return text.upper() if "f" in letters else text
@@ -305,11 +325,11 @@ def column(call: Call) -> Outcome:
         width = max(map(len, lines), default=0)
         across = max(1, 80 // ((width // 8 + 1) * 8)) if lines else 1
         rows = -(-len(lines) // across)
-        cells = (width // 8 + 1) * 8
+        wide = (width // 8 + 1) * 8
         out = []
         for at in range(rows):
             row = lines[at::rows] if rows else []
-            out.append("".join(cell + "\t" * (-(-(cells - len(cell)) // 8)) for cell in row[:-1]) + row[-1] + "\n")
+            out.append("".join(cell + "\t" * (-(-(wide - len(cell)) // 8)) for cell in row[:-1]) + row[-1] + "\n")
         return call.done("".join(out))
     signs = given.values.get("s")
     table = [

@@ -13,8 +13,15 @@ from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import Call, Tool
 from simcluster.models.userland.tools.lines import split_lines
 
-_HASHES = {"md5sum": "md5", "sha1sum": "sha1", "sha224sum": "sha224", "sha256sum": "sha256", "sha384sum": "sha384",
-           "sha512sum": "sha512", "b2sum": "blake2b"}  # fmt: skip
+_HASHES = {
+    "md5sum": "md5",
+    "sha1sum": "sha1",
+    "sha224sum": "sha224",
+    "sha256sum": "sha256",
+    "sha384sum": "sha384",
+    "sha512sum": "sha512",
+    "b2sum": "blake2b",
+}
 
 
 def checksum(call: Call) -> Outcome:
@@ -236,6 +243,13 @@ def xxd(call: Call) -> Outcome:
 
 
 TOOLS: dict[str, Tool] = {
-    **dict.fromkeys(_HASHES, checksum), "base32": base64, "base64": base64, "cksum": cksum, "hd": xxd, "hexdump": xxd, "od": od,
-    "sum": cksum, "xxd": xxd,
-}  # fmt: skip
+    **dict.fromkeys(_HASHES, checksum),
+    "base32": base64,
+    "base64": base64,
+    "cksum": cksum,
+    "hd": xxd,
+    "hexdump": xxd,
+    "od": od,
+    "sum": cksum,
+    "xxd": xxd,
+}

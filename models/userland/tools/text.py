@@ -14,8 +14,20 @@ from simcluster.models.userland.tools.lines import kept_lines, size_of, split_li
 
 def cat(call: Call) -> Outcome:
     """Print files."""
-    given = parse(call.args, "nbsEAvTetu", "", {"number": "n", "show-all": "A", "squeeze-blank": "s", "show-ends": "E",
-                                                "number-nonblank": "b", "show-tabs": "T", "show-nonprinting": "v"})  # fmt: skip
+    given = parse(
+        call.args,
+        "nbsEAvTetu",
+        "",
+        {
+            "number": "n",
+            "show-all": "A",
+            "squeeze-blank": "s",
+            "show-ends": "E",
+            "number-nonblank": "b",
+            "show-tabs": "T",
+            "show-nonprinting": "v",
+        },
+    )
     if given.problem:
         return call.wrong(given.problem)
     text = "".join(text for _, text in call.inputs(given.words))
@@ -76,7 +88,8 @@ def head(call: Call) -> Outcome:
     if problem:
         return call.wrong(problem)
     names = given.words
-    out, many = [], (len(names) > 1 or given.has("v")) and not given.has("q")
+    out: list[str] = []
+    many = (len(names) > 1 or given.has("v")) and not given.has("q")
     for name in names or ["-"]:
         if name == "-" and call.source is not None and not count.startswith("-") and unit == "n":
             lines = []
@@ -102,7 +115,8 @@ def _first(text: str, count: str, unit: str) -> str:
     if unit == "c":
         data = raw(text)
         return (data[:-number] if count[0] == "-" and number else data[:number] if count[0] != "-" else data).decode(
-            "utf-8", "surrogateescape")  # fmt: skip
+            "utf-8", "surrogateescape"
+        )
     lines = kept_lines(text)
     return "".join(lines[: len(lines) - number] if count[0] == "-" else lines[:number])
 
@@ -122,8 +136,23 @@ def _counted(call: Call) -> tuple[Options, str, str, str]:
             args += ["-c" if old[2] == "c" else "-n", sign + old[1], *(["-f"] if old[2] == "f" else [])]
         else:
             args.append(word)
-    given = parse(args, "qvfFz", "ncs pid max-unchanged-stats", {"lines": "n", "bytes": "c", "quiet": "q", "silent": "q",
-                  "verbose": "v", "follow": "f", "retry": "F", "sleep-interval": "s", "pid": "pid", "zero-terminated": "z"})  # fmt: skip
+    given = parse(
+        args,
+        "qvfFz",
+        "ncs pid max-unchanged-stats",
+        {
+            "lines": "n",
+            "bytes": "c",
+            "quiet": "q",
+            "silent": "q",
+            "verbose": "v",
+            "follow": "f",
+            "retry": "F",
+            "sleep-interval": "s",
+            "pid": "pid",
+            "zero-terminated": "z",
+        },
+    )
     unit = "n"
     for letter in given.letters:
         unit = letter if letter in "nc" else unit
@@ -145,7 +174,8 @@ def tail(call: Call) -> Outcome:
     if problem:
         return call.wrong(problem)
     names = list(given.words)
-    out, many = [], (len(names) > 1 or given.has("v")) and not given.has("q")
+    out: list[str] = []
+    many = (len(names) > 1 or given.has("v")) and not given.has("q")
     for name, text in call.inputs(names, "cannot open '{name}' for reading: {problem}"):
         shown = "standard input" if name == "-" else name
         out.append((f"{chr(10) if out else ''}==> {shown} <==\n" if many else "") + _last(text, count, unit))
@@ -165,18 +195,30 @@ def _last(text: str, count: str, unit: str) -> str:
 
 def wc(call: Call) -> Outcome:
     """Lines, words, bytes."""
-    given = parse(call.args, "lwcmL", " files0-from total", {"lines": "l", "words": "w", "bytes": "c", "chars": "m", "max-line-length": "L"})  # fmt: skip
+    given = parse(
+        call.args,
+        "lwcmL",
+        " files0-from total",
+        {"lines": "l", "words": "w", "bytes": "c", "chars": "m", "max-line-length": "L"},
+    )
     if given.problem:
         return call.wrong(given.problem)
     wanted = [letter for letter in "lwmcL" if given.has(letter)] or ["l", "w", "c"]
     rows = []
     for name, text in call.inputs(given.words):
-        values = {"l": text.count("\n"), "w": len(text.split()), "c": len(raw(text)), "m": len(text),
-                  "L": max((len(line.expandtabs()) for line in text.split("\n")), default=0)}  # fmt: skip
+        values = {
+            "l": text.count("\n"),
+            "w": len(text.split()),
+            "c": len(raw(text)),
+            "m": len(text),
+            "L": max((len(line.expandtabs()) for line in text.split("\n")), default=0),
+        }
         rows.append(([values[letter] for letter in wanted], name if given.words else ""))
     if len(given.words) > 1:
-        total = [max(column) if letter == "L" else sum(column) for letter, column in
-                 zip(wanted, zip(*(row for row, _ in rows), strict=True), strict=False)] or [0] * len(wanted)  # fmt: skip
+        total = [
+            max(column) if letter == "L" else sum(column)  # integers
+            for letter, column in zip(wanted, zip(*(row for row, _ in rows), strict=True), strict=False)
+        ] or [0] * len(wanted)
         rows.append((total, "total"))
     if call.gnu:
         single = len(wanted) == 1 and len(rows) <= 1
@@ -200,8 +242,21 @@ def _size(call: Call, names: list[str]) -> int:
 
 def uniq(call: Call) -> Outcome:
     """Lines that repeat, once."""
-    given = parse(call.args, "cdDuiz", "fsw", {"count": "c", "repeated": "d", "unique": "u", "ignore-case": "i",
-                  "skip-fields": "f", "skip-chars": "s", "check-chars": "w", "all-repeated": "D"})  # fmt: skip
+    given = parse(
+        call.args,
+        "cdDuiz",
+        "fsw",
+        {
+            "count": "c",
+            "repeated": "d",
+            "unique": "u",
+            "ignore-case": "i",
+            "skip-fields": "f",
+            "skip-chars": "s",
+            "check-chars": "w",
+            "all-repeated": "D",
+        },
+    )
     if given.problem:
         return call.wrong(given.problem)
     fields, chars = (int(given.values.get(letter, "0")[:9] or 0) for letter in "fs")
@@ -238,8 +293,21 @@ def uniq(call: Call) -> Outcome:
 
 def cut(call: Call) -> Outcome:
     """Columns of lines."""
-    given = parse(call.args, "snz", "dfcb output-delimiter", {"delimiter": "d", "fields": "f", "characters": "c", "bytes": "b",
-                  "only-delimited": "s", "complement": "n", "output-delimiter": "output-delimiter", "zero-terminated": "z"})  # fmt: skip
+    given = parse(
+        call.args,
+        "snz",
+        "dfcb output-delimiter",
+        {
+            "delimiter": "d",
+            "fields": "f",
+            "characters": "c",
+            "bytes": "b",
+            "only-delimited": "s",
+            "complement": "n",
+            "output-delimiter": "output-delimiter",
+            "zero-terminated": "z",
+        },
+    )
     if given.problem:
         return call.wrong(given.problem)
     unit = next((letter for letter in "fcb" if letter in given.values), "")
@@ -281,7 +349,9 @@ def _spans(text: str, gnu: bool, unit: str) -> tuple[list[tuple[int, int]] | Non
     for part in re.split(r"[,\s]+", text):
         match = re.fullmatch(r"(\d*)(-?)(\d*)", part)
         if match is None or not (match[1] or match[3]):
-            return None, f"invalid {'field' if unit == 'f' else 'byte/character'} {'value' if match is None and '-' not in part else 'range'} ‘{part}’" if gnu else f"invalid range '{part}'"  # fmt: skip
+            what = "field" if unit == "f" else "byte/character"
+            kind = "value" if match is None and "-" not in part else "range"
+            return None, f"invalid {what} {kind} ‘{part}’" if gnu else f"invalid range '{part}'"
         first = int(match[1][:9] or 1)
         last = int(match[3][:9]) if match[3] else 10**9 if match[2] else first
         if first == 0:
@@ -379,107 +449,6 @@ def expand(call: Call) -> Outcome:
     return call.done("".join(out))
 
 
-def tr(call: Call) -> Outcome:
-    """Translate, squeeze or delete characters."""
-    given = parse(
-        call.args, "cCdst", "", {"delete": "d", "complement": "c", "squeeze-repeats": "s", "truncate-set1": "t"}
-    )
-    if given.problem:
-        return call.wrong(given.problem)
-    words = given.words
-    if not words or (len(words) < 2 and not given.has("d", "s")):
-        what = (
-            "missing operand"
-            if not words
-            else f"missing operand after ‘{words[0]}’\nTwo strings must be given when translating."
-        )
-        return call.wrong(what)
-    if len(words) > 2 or (len(words) == 2 and given.has("d") and not given.has("s")):
-        extra = words[2] if len(words) > 2 else words[1]
-        more = "\nOnly one string may be given when deleting without squeezing repeats." if len(words) == 2 else ""
-        return call.wrong(f"extra operand ‘{extra}’{more}")
-    try:
-        first = _set(words[0])
-        second = _set(words[1], len(first)) if len(words) > 1 else ""
-    except ValueError as problem:
-        return call.wrong(str(problem), hint=False)
-    text, complement = call.stdin(), given.has("c", "C")
-    inside = dict.fromkeys(first)
-    if given.has("d"):
-        text = "".join(char for char in text if (char in inside) == complement)
-    elif second:
-        second += second[-1] * (len(first) - len(second))
-        if complement:
-            text = "".join(char if char in inside else second[-1] for char in text)
-        else:
-            table: dict[str, str] = {}
-            for a, b in zip(first, second, strict=False):
-                table[a] = b
-            text = text.translate(str.maketrans(table)) if table else text
-    if given.has("s"):
-        squeezed = dict.fromkeys(second or first)
-        other = complement and not second
-        text = re.sub(r"(.)\1+", lambda m: m[1] if (m[1] in squeezed) != other else m[0], text, flags=re.DOTALL)
-    return Outcome(text)
-
-
-_CLASSES = {"alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": "\t ", "digit": "0-9", "lower": "a-z", "punct": "!-/:-@[-`{-~",
-            "space": "\t-\r ", "upper": "A-Z", "xdigit": "0-9A-Fa-f", "cntrl": "\0-\x1f\x7f", "print": " -~", "graph": "!-~"}  # fmt: skip
-
-
-def _set(text: str, size: int = 0) -> str:
-    """The characters of a set. Raises ValueError."""
-    out: list[str] = []
-    at = 0
-    items: list[tuple[str, bool]] = []  # character, and whether it was written plainly
-    while at < len(text):
-        named = re.match(r"\[:(\w+):\]", text[at:])
-        repeat = re.match(r"\[(\\.|.)\*(\d*)\]", text[at:], re.DOTALL)
-        if named is not None:
-            if named[1] not in _CLASSES:
-                raise ValueError(f"invalid character class ‘{named[1]}’")
-            items += [(char, False) for char in _ranges([(c, True) for c in _CLASSES[named[1]]])]
-            at += named.end()
-        elif repeat is not None:
-            count = int(repeat[2] or 0) or max(0, size - len(_ranges(items)))
-            items += [(_escape(repeat[1]), False)] * min(count, 1000)
-            at += repeat.end()
-        elif text[at] == "\\" and at + 1 < len(text):
-            match = re.match(r"\\([0-7]{1,3}|.)", text[at:], re.DOTALL)
-            body = match[0] if match is not None else "\\"
-            items.append((_escape(body), False))
-            at += len(body)
-        else:
-            items.append((text[at], True))
-            at += 1
-    out = _ranges(items)
-    return "".join(out)
-
-
-def _escape(body: str) -> str:
-    if body[0] != "\\":
-        return body
-    if body[1:].isdigit():
-        return byte(int(body[1:], 8) & 255)
-    return {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}.get(body[1:], body[1:])
-
-
-def _ranges(items: list[tuple[str, bool]]) -> list[str]:
-    out: list[str] = []
-    at = 0
-    while at < len(items):
-        if at + 2 < len(items) and items[at + 1] == ("-", True):
-            first, last = items[at][0], items[at + 2][0]
-            if last < first:
-                raise ValueError(f"range-endpoints of ‘{first}-{last}’ are in reverse collating sequence order")
-            out += [chr(code) for code in range(ord(first), min(ord(last), ord(first) + 70_000) + 1)]
-            at += 3
-        else:
-            out.append(items[at][0])
-            at += 1
-    return out
-
-
 def tee(call: Call) -> Outcome:
     """Print and write."""
     given = parse(call.args, "aip", "", {"append": "a", "ignore-interrupts": "i"})
@@ -496,6 +465,18 @@ def tee(call: Call) -> Outcome:
 
 
 TOOLS: dict[str, Tool] = {
-    "cat": cat, "cut": cut, "expand": expand, "fold": fold, "head": head, "nl": nl, "paste": paste, "rev": rev,
-    "tac": tac, "tail": tail, "tee": tee, "tr": tr, "unexpand": expand, "uniq": uniq, "wc": wc,
-}  # fmt: skip
+    "cat": cat,
+    "cut": cut,
+    "expand": expand,
+    "fold": fold,
+    "head": head,
+    "nl": nl,
+    "paste": paste,
+    "rev": rev,
+    "tac": tac,
+    "tail": tail,
+    "tee": tee,
+    "unexpand": expand,
+    "uniq": uniq,
+    "wc": wc,
+}

@@ -1,6 +1,6 @@
 """The operator's desk as a shell meets it: the common tools, kubectl, ssh and curl, and a home folder of the world.
 
-Nothing here reads or runs anything of the machine on which the simulation runs: files, users and names are the desk's own.
+Nothing here reads or runs anything of the machine on which the simulation runs: files and users are the desk's own.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from simcluster.models.userland.bare import PATH, BarePlace
 from simcluster.models.userland.face import BASH
 from simcluster.models.userland.memory import MemoryFiles
 from simcluster.models.userland.outcome import INTERRUPTED, Outcome
-from simcluster.models.userland.place import Call, Who
+from simcluster.models.userland.place import Call
 from simcluster.surface.desk import sshclient
 from simcluster.surface.desk.manifests import DeskManifests
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell.shell import shell_result
 from simcluster.surface.protocols import Clock, CommandResult, Interrupted
 
-HOME = "/home/operator"
+HOME = "/root"
 #: Exit status of what `timeout` has ended.
 TIMED_OUT = 124
 _PROGRAMS = ("curl", "k", "kubectl", "ssh", "wget")
@@ -104,10 +104,7 @@ class Desk:
             "/etc/os-release",
             'PRETTY_NAME="Ubuntu 24.04.2 LTS"\nNAME="Ubuntu"\nVERSION_ID="24.04"\nID=ubuntu\nID_LIKE=debian\n',
         )
-        self.files.put("/etc/passwd", f"root:x:0:0:root:/root:/bin/bash\noperator:x:1000:1000::{HOME}:/bin/bash\n")
-        self.files.owner = "operator"
-        for path in (HOME, f"{HOME}/.kube"):
-            self.files.adorn(path, owner="operator", group="operator")
+        self.files.put("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\n")
 
     def now_ns(self) -> int:
         """The simulated instant."""
@@ -115,8 +112,16 @@ class Desk:
 
     def sh(self, command: str, stdin: str = "") -> CommandResult:
         """Run one command line or a script."""
-        env = {"PATH": PATH, "HOME": HOME, "USER": "operator", "LOGNAME": "operator", "SHELL": "/bin/bash", "LANG": "C.UTF-8",
-               "HOSTNAME": "desk", "TERM": "dumb"}  # fmt: skip
+        env = {
+            "PATH": PATH,
+            "HOME": HOME,
+            "USER": "root",
+            "LOGNAME": "root",
+            "SHELL": "/bin/bash",
+            "LANG": "C.UTF-8",
+            "HOSTNAME": "desk",
+            "TERM": "dumb",
+        }
         return shell_result(DeskPlace(self), self.clock, command, env, stdin)
 
 
@@ -124,8 +129,7 @@ class DeskPlace(BarePlace):
     """The desk for one command line."""
 
     def __init__(self, desk: Desk) -> None:
-        who = Who("operator", 1000, "operator", 1000, HOME)
-        super().__init__(BASH, desk.files, "desk", who=who, more=_PROGRAMS, without=_MISSING)
+        super().__init__(BASH, desk.files, "desk", more=_PROGRAMS, without=_MISSING)
         self._desk = desk
 
     def own(self, call: Call) -> Outcome | None:

@@ -8,7 +8,7 @@ from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.place import Call
 
 _TAKING = "BbcDEeFIiJLlmOopQRSWw"
-_USAGE = "usage: ssh [-46AaCfGgKkMNnqsTtVvXxYy] [-B bind_interface] [-b bind_address]\n           destination [command [argument ...]]\n"
+_USAGE = "usage: ssh [-46AaCfGgKkMNnqsTtVvXxYy] [-l login_name]\n           destination [command [argument ...]]\n"
 
 
 def run(call: Call, login: Callable[[str, str, str, Call], Outcome]) -> Outcome:

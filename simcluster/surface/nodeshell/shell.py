@@ -33,7 +33,7 @@ class NodeShell:
         self.clock = clock
 
     def sh(self, command: str, stdin: str = "") -> CommandResult:
-        """Run one command line or a script, as `ssh NODE COMMAND` does; the exit status is that of the last pipeline."""
+        """Run a command line or a script, as `ssh NODE COMMAND` does; its status is that of the last pipeline."""
         return shell_result(LoginPlace(self.host, self.clock), self.clock, command, self._environment(), stdin)
 
     def program(self, argv: Sequence[str]) -> CommandResult | None:
@@ -69,8 +69,8 @@ def run_code(place: Place, clock: Clock, code: Code, env: dict[str, str], stdin:
     process.fds[0] = ("in", Stream(stdin))
     outcome = runner.finish()
     cut = bool(getattr(clock, "cut", False))
-    texts = [raw(text).decode("utf-8", "replace") for text in (outcome.stdout, outcome.stderr)]
-    return CommandResult(*texts, INTERRUPTED if cut else outcome.code)
+    out, errors = (raw(text).decode("utf-8", "replace") for text in (outcome.stdout, outcome.stderr))
+    return CommandResult(out, errors, INTERRUPTED if cut else outcome.code)
 
 
 class LoginPlace:

@@ -1,8 +1,8 @@
 """Writes `answers.json.gz`: what bash with GNU tools and BusyBox answer to the lines of `commands.txt`.
 
-Run on a Debian machine with bash, mawk, jq, bc, xxd and busybox: `python -m tests.models.userland.record`. Each line runs in
-a folder of its own with the files of `fixture.py`; what differs between two runs is left out. The suite reads the
-answers only. A `⏎` in a line stands for the end of a line.
+Run on a Debian machine with bash, mawk, jq, bc, xxd and busybox: `python -m tests.models.userland.record`.
+Each line runs in a folder of its own with the files of `fixture.py`; what differs between two runs is left out. The
+suite reads the answers only. A `⏎` in a line stands for the end of a line.
 """
 
 from __future__ import annotations
