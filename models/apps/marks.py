@@ -3,6 +3,7 @@
 `{time}` (RFC 3339 with nanoseconds), `{time_ms}` (with milliseconds), `{epoch_ms}`, `{epoch_s}`, `{pod}`,
 `{request_id}`, `{session}`, `{product}`, `{products}`, `{currency}`, `{user}`, `{email}`, `{order}`, `{tracking}`,
 `{amount}`, `{whole_amount}`, `{category}`, `{bytes}`, `{latency_ms}`, `{status}`, `{time_clf}` (as nginx prints it),
+`{time_nginx}` (in its error log), `{time_boost}` (as Boost.Log prints it),
 `{latency_s}`, `{latency_us}`, `{latency_pg}` (milliseconds as PostgreSQL prints them), `{time_mongo}`, `{time_pg}`,
 `{request_hex}`, `{time_s}` (RFC 3339), `{hotel}`, `{hotels}`, `{cause}` (why a call failed),
 `{grpc_code}` (of that) and `{cause_json}` (the same inside a JSON string).
@@ -118,6 +119,22 @@ def _clf(t_ns: int) -> str:
     return f"{stamp[8:10]}/{_MONTHS[int(stamp[5:7]) - 1]}/{stamp[:4]}:{stamp[11:19]} +0000"
 
 
+def boost_time(t_ns: int) -> str:
+    """As Boost.Log prints it.
+
+    >>> boost_time(0)[4:5], len(boost_time(0))
+    ('-', 27)
+    """
+    stamp = format_rfc3339(t_ns, digits=6)
+    return f"{stamp[:5]}{_MONTHS[int(stamp[5:7]) - 1]}{stamp[7:10]} {stamp[11:26]}"
+
+
+def nginx_time(t_ns: int) -> str:
+    """As nginx's error log has it."""
+    stamp = format_rfc3339(t_ns)
+    return f"{stamp[:10].replace('-', '/')} {stamp[11:19]}"
+
+
 def _epoch_s(t_ns: int) -> str:
     whole, fraction = divmod((t_ns + _UNIX_EPOCH_NS) // 1000, 1_000_000)
     return f"{whole}.{fraction:06d}"
@@ -199,6 +216,8 @@ _STAMPS: dict[str, Callable[[int], str]] = {
     "epoch_ms": _epoch_ms,
     "epoch_s": _epoch_s,
     "time_clf": _clf,
+    "time_boost": boost_time,
+    "time_nginx": nginx_time,
 }
 _VALUES: dict[str, Callable[[Spoken], str]] = {
     "latency_us": _took_us,
@@ -235,6 +254,7 @@ _INSTANT = frozenset("0123456789-:.+/ TZUC")
 _ALPHABETS: dict[str, frozenset[str]] = {
     **dict.fromkeys(_STAMPS, _INSTANT),
     "time_clf": _INSTANT | frozenset("".join(_MONTHS)),
+    "time_boost": _INSTANT | frozenset("".join(_MONTHS)),
     **dict.fromkeys(("request_id", "session", "user", "order", "request_hex"), _HEX),
     **dict.fromkeys(("latency_us", "latency_ms", "bytes", "status", "hotel", "whole_amount"), _DIGITS),
     **dict.fromkeys(("latency_pg", "latency_s", "amount"), _DIGITS | {"."}),

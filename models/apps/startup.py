@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simcluster.engine import MILLISECOND, format_rfc3339, parse_rfc3339
+from simcluster.models.apps.marks import boost_time, nginx_time
 from simcluster.models.machine.container import Container
 
 _UNIX_EPOCH_NS = -parse_rfc3339("1970-01-01T00:00:00Z")
@@ -10,9 +11,9 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class StartupWords:
-    """Times (`{time}`, `{time_ms}`, `{time_redis}`, `{time_pingcap}`, `{time_klog}`, `{epoch_ms}`, `{epoch_s}`),
-    `{hostname}`, `{version}` (of a store), `{port}`, `{name}` (a missing variable), `{env_NAME}` (the value of the
-    variable NAME) and `{switch_NAME}` (`enabled` if that is 1, else `disabled`).
+    """Times (`{time}`, `{time_ms}`, `{time_redis}`, `{time_pingcap}`, `{time_klog}`, `{time_boost}`, `{time_nginx}`,
+    `{epoch_ms}`, `{epoch_s}`), `{hostname}`, `{version}` (of a store), `{port}`, `{name}` (a missing variable),
+    `{env_NAME}` (the value of the variable NAME) and `{switch_NAME}` (`enabled` if that is 1, else `disabled`).
     """
 
     def __init__(self, container: Container, environment: dict[str, str], ports: tuple[int, ...], name: str) -> None:
@@ -38,6 +39,8 @@ class StartupWords:
         whole, micros = divmod((now + _UNIX_EPOCH_NS) // 1000, 1_000_000)
         known = {
             "epoch_s": f"{whole}.{micros:06d}",
+            "time_boost": boost_time(now),
+            "time_nginx": nginx_time(now),
             "time": format_rfc3339(now, digits=9),
             "time_ms": format_rfc3339(now, digits=3),
             "epoch_ms": str((now + _UNIX_EPOCH_NS) // MILLISECOND),

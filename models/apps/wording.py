@@ -6,6 +6,7 @@ StackExchange.Redis 2.7.27, as seen in logs of Online Boutique v0.10.3.
 
 from __future__ import annotations
 
+from simcluster.models.apps import nativewording
 from simcluster.models.traffic.cluster.causes import (
     BROKEN,
     DEADLINE,
@@ -93,6 +94,8 @@ def _transport(client: str, cause: Cause) -> str:
         return _ANSWERED.get(client, "") + cause.text
     if client in _STORE_WORDS:
         return _store(client, cause, where)
+    if client in nativewording.CLIENTS:
+        return nativewording.words(client, cause)
     if client == "stackexchange-redis":
         if cause.kind == UNCONNECTED:
             return _REDIS.format(last=LOCAL_ERRORS[cause.text][1])

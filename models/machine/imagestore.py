@@ -77,8 +77,8 @@ class ImageStore:
         self.images: dict[str, LocalImage] = FlatDict()
         self.changes = 0  # how often an image came or went
         self._sized = (-1, 0)  # bytes of all images, as of so many changes
-        self.bytes_per_s = PULL_BYTES_PER_S
-        self.resolve_median_ns = RESOLVE_MEDIAN_NS
+        self.bytes_per_s = sim.parameter("image.bandwidth", PULL_BYTES_PER_S)
+        self.resolve_median_ns = sim.parameter("image.resolve", RESOLVE_MEDIAN_NS)
         self.lookup_median_ns = LOOKUP_MEDIAN_NS
         self._stream = sim.stream("pull", node)
         self._queue: list[_Job] = []

@@ -97,15 +97,17 @@ class Runtime:
 
     def sandbox_ns(self) -> int:
         """How long creating a sandbox takes now."""
-        return min(SECOND, self._ids.lognormal_ns(SANDBOX_MEDIAN_NS, SANDBOX_SIGMA))
+        median_ns = self.sim.parameter("runtime.sandbox", SANDBOX_MEDIAN_NS)
+        return min(max(SECOND, 4 * median_ns), self._ids.lognormal_ns(median_ns, SANDBOX_SIGMA))
 
     def create_ns(self) -> int:
         """How long creating a container takes now."""
-        return self._ids.lognormal_ns(CREATE_MEDIAN_NS, CREATE_SIGMA)
+        return self._ids.lognormal_ns(self.sim.parameter("runtime.create", CREATE_MEDIAN_NS), CREATE_SIGMA)
 
     def start_ns(self) -> int:
         """How long starting a container takes now."""
-        return self._ids.lognormal_ns(START_MEDIAN_NS, START_SIGMA) + self.machine.start_delay_ns()
+        median_ns = self.sim.parameter("runtime.start", START_MEDIAN_NS)
+        return self._ids.lognormal_ns(median_ns, START_SIGMA) + self.machine.start_delay_ns()
 
     # Sandboxes.
 

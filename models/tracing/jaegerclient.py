@@ -1,15 +1,18 @@
-"""Spans as jaeger-client-go 2.x reports them, of programs instrumented by opentracing-contrib's go-grpc and go-stdlib.
+"""Spans as jaeger-client-go 2.x reports them, of programs instrumented by opentracing-contrib's go-grpc and go-stdlib,
+and as jaeger-client-cpp does of programs that begin and end spans by hand and set no tags.
 
 Sources: `otgrpc/client.go`, `server.go`, `errors.go` (`SetSpanTags`), `nethttp/server.go`, jaeger-client-go `span.go`.
 """
 
 from __future__ import annotations
 
-from simcluster.models.tracing.words import STORES, code_of, error_of
+from simcluster.models.tracing.words import code_of, error_of
+from simcluster.models.traffic.cluster.operations import STORES
 from simcluster.models.traffic.exemplars.spans import CLIENT, Finished
 from simcluster.telemetry.traces.span import Log, Tags
 
-VERSION = "Go-2.30.0"
+#: `jaeger.version` by library.
+VERSIONS = {"jaeger-client-go": "Go-2.30.0", "jaeger-client-cpp": "C++-0.4.2"}
 #: `otgrpc.ErrorClass` by code: whose fault an error is.
 _CLIENT_ERRORS = (
     "InvalidArgument", "NotFound", "AlreadyExists", "PermissionDenied", "Unauthenticated", "FailedPrecondition",
@@ -17,9 +20,10 @@ _CLIENT_ERRORS = (
 )  # fmt: skip
 
 
-def process_tags(pod: str, address: str, identity: str) -> Tags:
-    """Tags of the process; `identity` is made at its start."""
-    return (("client-uuid", identity), ("hostname", pod), ("ip", address), ("jaeger.version", VERSION))
+def process_tags(sdk: str, pod: str, address: str, identity: str) -> Tags:
+    """Tags of the process; `identity` is made at its start, by the library for Go."""
+    known: Tags = (("hostname", pod), ("ip", address), ("jaeger.version", VERSIONS[sdk]))
+    return (("client-uuid", identity), *known) if sdk == "jaeger-client-go" else known
 
 
 def tags_of(span: Finished, protocol: str, url: str, method: str, ratio: float) -> Tags:
@@ -27,6 +31,8 @@ def tags_of(span: Finished, protocol: str, url: str, method: str, ratio: float) 
     first: Tags = ()
     if not span.parent:
         first = (("sampler.type", "probabilistic"), ("sampler.param", ratio))
+    if protocol == "tcp":  # by hand
+        return (*first, ("internal.span.format", "jaeger"))
     if span.call is not None and span.call.client in STORES:
         return (*first, ("span.kind", CLIENT), ("internal.span.format", "jaeger"))
     if protocol == "http" and span.kind != CLIENT:
@@ -45,7 +51,7 @@ def tags_of(span: Finished, protocol: str, url: str, method: str, ratio: float) 
 
 def logs_of(span: Finished, protocol: str, end_us: int) -> tuple[Log, ...]:
     """Events: an error of a call or a handler."""
-    if span.cause is None or (protocol == "http" and span.kind != CLIENT):
+    if span.cause is None or protocol == "tcp" or (protocol == "http" and span.kind != CLIENT):
         return ()
     if span.call is not None and span.call.client in STORES:
         return ()

@@ -11,12 +11,14 @@ from simcluster.engine import SECOND
 from simcluster.models.traffic.cluster.address import parse_address
 from simcluster.models.traffic.graph.laws import Part
 
-Sdk = Literal["jaeger-client-go", "opentelemetry-go", "opentelemetry-js", "opentelemetry-python"]
-#: How long a library keeps finished spans: BufferFlushInterval of jaeger-client-go, OTEL_BSP_SCHEDULE_DELAY.
-FLUSH_NS = {"jaeger-client-go": SECOND}
+Sdk = Literal["jaeger-client-go", "jaeger-client-cpp", "opentelemetry-go", "opentelemetry-js", "opentelemetry-python"]
+#: Libraries that send datagrams to an agent: of what the way loses they hear nothing.
+BY_DATAGRAM = ("jaeger-client-go", "jaeger-client-cpp")
+#: How long a library keeps finished spans: BufferFlushInterval of the Jaeger clients, OTEL_BSP_SCHEDULE_DELAY.
+FLUSH_NS = dict.fromkeys(BY_DATAGRAM, SECOND)
 BATCH_NS = 5 * SECOND
-#: What it keeps while it cannot hand them over: ReporterQueueSize of jaeger-client-go, OTEL_BSP_MAX_QUEUE_SIZE.
-QUEUE = {"jaeger-client-go": 100}
+#: What it keeps while it cannot hand them over: queue size of the Jaeger clients' reporters, OTEL_BSP_MAX_QUEUE_SIZE.
+QUEUE = dict.fromkeys(BY_DATAGRAM, 100)
 BATCH_QUEUE = 2048
 
 

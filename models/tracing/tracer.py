@@ -17,13 +17,11 @@ from simcluster.models.machine.container import Container
 from simcluster.models.machine.network import Network
 from simcluster.models.tracing import jaegerclient, opentelemetry
 from simcluster.models.tracing.correlation import CORRELATING, Ids
-from simcluster.models.tracing.settings import Library, Tracing, name_of, set_up
+from simcluster.models.tracing.settings import BY_DATAGRAM, Library, Tracing, name_of, set_up
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.exemplars.spans import Context, Finished
 from simcluster.telemetry.traces.span import Log, Source, Span, Tags
 
-#: A library that sends datagrams: of what the way loses it hears nothing.
-_BY_DATAGRAM = "jaeger-client-go"
 #: A span and its tags in a batch, a magnitude.
 _SPAN_BYTES = 600
 
@@ -41,7 +39,7 @@ class ProcessTracer(Parted):
         self.container, self.network = container, network
         self.behaviour, self.tracing, self.library = behaviour, tracing, library
         self.ratio = library.ratio
-        self.wide = tracing.sdk != _BY_DATAGRAM
+        self.wide = tracing.sdk not in BY_DATAGRAM
         self.correlates = tracing.sdk in CORRELATING
         self.dropped = 0
         self.source = self._source()
@@ -92,7 +90,7 @@ class ProcessTracer(Parted):
 
     @property
     def _protocol(self) -> str:
-        return "UDP" if self.tracing.sdk == _BY_DATAGRAM else "TCP"
+        return "UDP" if self.tracing.sdk in BY_DATAGRAM else "TCP"
 
     def _arrives(self, there: Container, spans: int) -> bool:
         """Whether a batch passes bad links; TCP repeats what is lost as long as the library waits (10 s)."""
@@ -106,9 +104,9 @@ class ProcessTracer(Parted):
 
     def _source(self) -> Source:
         spec, sandbox, sdk = self.container.spec, self.container.sandbox, self.tracing.sdk
-        if sdk == _BY_DATAGRAM:
+        if sdk in BY_DATAGRAM:
             key = self.container.sim.streams.key("client-uuid", self.container.container_id)
-            tags = jaegerclient.process_tags(spec.pod_name, sandbox.address, f"{mix(key, 0):x}")
+            tags = jaegerclient.process_tags(sdk, spec.pod_name, sandbox.address, f"{mix(key, 0):x}")
         else:
             tags = opentelemetry.process_tags(sdk, spec.pod_name, spec.namespace, sandbox.node)
         return Source(self.library.service, tags)
@@ -126,7 +124,7 @@ class ProcessTracer(Parted):
                 self._usual[usual] = known
         logs: tuple[Log, ...] = ()
         if ended.cause is not None:
-            words = jaegerclient if self.tracing.sdk == _BY_DATAGRAM else opentelemetry
+            words = jaegerclient if self.tracing.sdk in BY_DATAGRAM else opentelemetry
             logs = words.logs_of(ended, self.behaviour.protocol, end_us)
         trace = _trace_id(context)
         parent = f"{ended.parent:016x}" if ended.parent else ""
@@ -137,7 +135,7 @@ class ProcessTracer(Parted):
         """Name and tags."""
         name, target, method = self._named(ended)
         protocol = self.behaviour.protocol
-        if self.tracing.sdk == _BY_DATAGRAM:
+        if self.tracing.sdk in BY_DATAGRAM:
             return name, jaegerclient.tags_of(ended, protocol, target, method, self.ratio)
         return name, opentelemetry.tags_of(ended, self.tracing.sdk, name, protocol, target, method)
 

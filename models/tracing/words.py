@@ -7,8 +7,6 @@ import re
 from simcluster.models.apps.wording import describe
 from simcluster.models.traffic.exemplars.spans import Finished
 
-#: Clients of data stores: they speak no gRPC.
-STORES = ("stackexchange-redis", "mgo", "postgres-go", "mysql-go", "redis-go", "memcache-go")
 _CODE = re.compile(r"code = (\w+)")
 #: Numbers of gRPC's status codes.
 NUMBERS = {

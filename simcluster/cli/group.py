@@ -16,14 +16,17 @@ from simcluster.cli.exits import INTERNAL, INTERRUPTED, USAGE
 #: Command -> one line. The function is `command` in `commands/NAME.py`.
 COMMANDS = {
     "bench": "Measure how fast the simulation runs here.",
+    "calibrate": "Fit models to recordings and say how far off they are.",
     "check": "Prove tasks, faults and files as CI does.",
     "compare": "Compare two agents on the same tasks and seeds.",
     "eval": "Run agents on tasks and show a scoreboard.",
     "explain": "Explain a recorded run: its grade, and what each write cost users.",
+    "export": "Write an incident as a case of a data set.",
     "kubectl": "Run kubectl commands in an incident or a sandbox.",
     "learn": "Learn failure modes: predict, run, see, understand.",
     "list": "List apps, faults, noises, tasks, suites, agents or lessons.",
     "mcp": "Be an MCP server for an incident, over standard input and output.",
+    "record": "Record what a cluster does, or verify a recording.",
     "report": "Write pages, JUnit, JSONL and ATIF of an evaluation.",
     "run": "Run one agent on one task and explain the grade.",
     "score": "Score a recorded run directory again.",

@@ -47,6 +47,7 @@ class Informer(Parted):
         self.handler = handler
         self.wants = wants
         self._stream = sim.stream("watch", name, resource)
+        self._median_ns = sim.parameter("watch.delay", WATCH_DELAY_MEDIAN_NS)
         self._pending: list[Change] = []
 
     def notify(self, change: Change) -> None:
@@ -54,8 +55,8 @@ class Informer(Parted):
         if self.wants is not None and not self.wants(change):
             return
         if not self._pending:
-            delay = self._stream.lognormal_ns(WATCH_DELAY_MEDIAN_NS, WATCH_DELAY_SIGMA)
-            self.sim.after(min(delay, 50 * MILLISECOND), self._deliver)
+            delay = self._stream.lognormal_ns(self._median_ns, WATCH_DELAY_SIGMA)
+            self.sim.after(min(delay, max(50 * MILLISECOND, 4 * self._median_ns)), self._deliver)
         self._pending.append(change)
 
     def _deliver(self) -> None:

@@ -26,6 +26,7 @@ class Process(Simulation):
         # Not super().__init__(): clock, streams and digest are the world's own.
         self.clock = sim.clock
         self.streams = sim.streams
+        self.parameters = sim.parameters
         self.digest = sim.digest
         self.alive = True
         self.log = log or ComponentLog(sim)

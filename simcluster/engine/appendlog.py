@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from simcluster.engine.fork import Flat, FlatList, Shared
@@ -157,4 +158,16 @@ class AppendLog(Flat, Generic[T]):
     @property
     def end(self) -> int:
         """Absolute position after the last entry."""
-        return self.dropped + len(self)
+        return self.dropped + len(self._blocks) * self._block + self._open
+
+    def last(self, count: int) -> list[T]:
+        """The newest entries, in order; all of them if there are fewer."""
+        found: list[T] = []
+        link = self._tail
+        while link is not None and len(found) < count:
+            found.append(link.entry)
+            link = link.before
+        for block in reversed(self._blocks) if len(found) < count else ():
+            found += islice(reversed(block), count - len(found))
+        found.reverse()
+        return found

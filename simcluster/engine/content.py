@@ -258,8 +258,12 @@ def _refuse_depth(path: Path, text: str) -> None:
             if depth > _DEPTH_MAX:
                 line = event.start_mark.line + 1 if event.start_mark is not None else 1
                 raise ContentError(path, line, f"more than {_DEPTH_MAX} lists and maps inside each other")
-    except yaml.YAMLError:
-        return  # who parses it says what is wrong, with better words
+    except yaml.YAMLError as error:
+        if "nesting" not in str(error):
+            return  # who parses it says what is wrong, with better words
+        mark = getattr(error, "problem_mark", None)  # libyaml has a limit of its own from PyYAML 6.0.4 on
+        line = mark.line + 1 if mark is not None else 1
+        raise ContentError(path, line, f"more than {_DEPTH_MAX} lists and maps inside each other") from None
 
 
 def _note_lines(path: Path, node: yaml.Node, where: Where, lines: dict[Where, int]) -> None:

@@ -8,7 +8,7 @@ SimPy run in the environment of `simpy`, see `simpyview`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ import simpy
 
 from simcluster.engine.collector import Collector
 from simcluster.engine.digest import Digest
+from simcluster.engine.fork import FlatDict
 from simcluster.engine.simpyview import SimpyEnvironment
 from simcluster.engine.streams import Stream, Streams
 
@@ -166,14 +167,23 @@ class Clock(simpy.Environment):
 
 
 class Simulation:
-    """Time, timers, randomness and the digest of one world."""
+    """Time, timers, randomness and the digest of one world.
 
-    def __init__(self, seed: int = 0) -> None:
+    Args:
+        parameters: figures that differ from what the parts of the world would take by themselves, by name.
+    """
+
+    def __init__(self, seed: int = 0, parameters: Mapping[str, int] | None = None) -> None:
+        self.parameters: FlatDict[str, int] = FlatDict(parameters or {})
         Collector.world_made()
         self.clock = Clock()
         self.streams = Streams(seed)
         self.digest = Digest()
         self._simpy: dict[str, SimpyEnvironment] = {}
+
+    def parameter(self, name: str, usual: int) -> int:
+        """A figure of this world: what it was given under the name, or what is usual."""
+        return self.parameters.get(name, usual)
 
     @property
     def seed(self) -> int:

@@ -15,6 +15,7 @@ from simcluster.session.live import Live
 from simcluster.session.load import Load
 from simcluster.world import World, bootstrap
 from simcluster.world.graphs import graph_in
+from simcluster.world.profile import Profile
 from simcluster.world.world import default_nodes
 
 
@@ -33,8 +34,9 @@ class Sandbox(Live):
         *,
         telemetry: bool = False,
         age: str | None = None,
+        profile: Profile | None = None,
     ) -> None:
-        world = World(seed, nodes=default_nodes(nodes, cpu, to_bytes(memory)))
+        world = World(seed, nodes=default_nodes(nodes, cpu, to_bytes(memory)), profile=profile)
         world.apply(bootstrap.manifest("default-storage.yaml"))
         if age is not None:
             world.leap(parse_age(age))
@@ -43,6 +45,7 @@ class Sandbox(Live):
         super().__init__(world, policy)
         self.nodes, self.cpu, self.memory, self.telemetry = nodes, cpu, memory, telemetry
         self.age = age
+        self.profile = profile
 
     @property
     def alert(self) -> str:
@@ -106,6 +109,7 @@ class Sandbox(Live):
         """The header of the replay log."""
         size = {"nodes": self.nodes, "cpu": self.cpu, "memory": self.memory}
         begun = {**size, **({"telemetry": True} if self.telemetry else {}), **({"age": self.age} if self.age else {})}
+        begun |= {"parameters": dict(self.profile.parameters)} if self.profile is not None else {}
         return {"task": None, **begun, "seed": self.world.sim.seed, **super().log_header()}
 
 
@@ -118,6 +122,7 @@ def sandbox(
     clock: Clock | None = None,
     telemetry: bool = False,
     age: str | None = None,
+    profile: Profile | None = None,
 ) -> Sandbox:
     """A healthy empty cluster: a tainted control-plane node and `nodes` workers.
 
@@ -128,6 +133,7 @@ def sandbox(
     Args:
         cpu, memory: cores and bytes (a quantity) of each node. The system's daemons use about a tenth of a core.
         age: for how long it has been idle, such as `30d`; by default it is half a minute old.
+        profile: figures of a calibrated cluster instead of the usual ones.
 
     Raises:
         ValueError: `nodes` is below zero, `cpu` is not from 1 to 1,024, `memory` not from 2Gi to 64Ti, or `age` no
@@ -139,12 +145,14 @@ def sandbox(
         raise ValueError(f"a node has 1 to 1024 cores, not {cpu}")
     if not 2 << 30 <= to_bytes(memory) <= 64 << 40:
         raise ValueError(f"a node has 2Gi to 64Ti of memory, not {memory}")
-    return Sandbox(nodes, seed, clock or Clock(), cpu, memory, telemetry=telemetry, age=age)
+    return Sandbox(nodes, seed, clock or Clock(), cpu, memory, telemetry=telemetry, age=age, profile=profile)
 
 
 def begun_by(header: Mapping[str, Any]) -> Sandbox:
     """The sandbox that the header of a replay log describes. Raises KeyError."""
     size = {key: header[key] for key in ("cpu", "memory", "telemetry", "age") if key in header}
+    if "parameters" in header:
+        size["profile"] = Profile(parameters=header["parameters"])
     return sandbox(header["nodes"], seed=header["seed"], **size)
 
 

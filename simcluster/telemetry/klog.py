@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from simcluster.engine import Simulation, format_rfc3339
@@ -24,7 +25,7 @@ def _quoted(value: object) -> str:
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, list):
         return "[" + ",".join(_quoted(item) for item in value) + "]"
-    return str(value)
+    return json.dumps(value, separators=(",", ":")) if isinstance(value, dict) else str(value)
 
 
 class ComponentLog:

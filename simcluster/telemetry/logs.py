@@ -154,9 +154,7 @@ class LogFile(Flat):
 
     def last(self, count: int) -> list[Entry]:
         """The newest entries, in order."""
-        found = list(islice(reversed(self._entries), count))
-        found.reverse()
-        return found
+        return self._entries.last(count)
 
     def put_aside(self, file: Rotated) -> list[LogLine]:
         """Lines of a rotated file."""

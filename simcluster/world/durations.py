@@ -16,7 +16,7 @@ from simcluster.models.machine.container import Container
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.storage.fileload import fsync_ns
 from simcluster.models.machine.storage.service import Rates
-from simcluster.models.traffic.cluster.spread import Scale, Spread
+from simcluster.models.traffic.cluster.spread import Scale, Spread, parts
 from simcluster.telemetry.metrics.columns import Group, Labels, Row
 
 if TYPE_CHECKING:
@@ -95,11 +95,17 @@ class WriteDurations:
         mean = self._fsync_ns(count)
         variance = _SQUARED_CV * mean * mean
         fsyncs, commits = self._of_etcd
-        fsyncs.add((), count, FSYNC.part(mean, variance))
-        commits.add((), min(count, COMMITS_PER_S * LOOK_NS // SECOND), COMMIT.part(1.5 * mean, 2.25 * variance))
         work = WORK_NS if self._containers[1] is None else slowed(self._containers[1], WORK_NS)
-        whole = REQUESTS.part(mean + work, variance + _SQUARED_CV * work * work)
-        stored = STORAGE.part(mean + MILLISECOND / 2, variance)
+        written, committed, whole, stored = parts(
+            (
+                (FSYNC, mean, variance),
+                (COMMIT, 1.5 * mean, 2.25 * variance),
+                (REQUESTS, mean + work, variance + _SQUARED_CV * work * work),
+                (STORAGE, mean + MILLISECOND / 2, variance),
+            )
+        )
+        fsyncs.add((), count, written)
+        commits.add((), min(count, COMMITS_PER_S * LOOK_NS // SECOND), committed)
         requests, storage = self._of_api
         for key, served in self.api.served.counts.items():
             new = served - self._seen.get(key, 0)

@@ -25,6 +25,7 @@ from simcluster.engine.content import Library
 from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
+from simcluster.models.machine.imagetools.git import FORGES
 from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Network
@@ -43,6 +44,7 @@ from simcluster.world.controlplane import ControlPlane
 from simcluster.world.health import ControlPlaneHealth
 from simcluster.world.kubernetesservice import KubernetesService
 from simcluster.world.podkubectl import PodKubectl
+from simcluster.world.profile import Profile
 from simcluster.world.programs import WorldPrograms
 from simcluster.world.still import Still
 from simcluster.world.webhooks import ServiceWebhooks
@@ -93,6 +95,7 @@ class World:
         addons: whether what kubeadm installs runs in `kube-system` (static pods, kube-proxy,
             CoreDNS, metrics-server); without, there are bare nodes and no metrics API.
         library: where further applications are found.
+        profile: figures of a calibrated cluster instead of the usual ones.
 
     Attributes:
         sim: time, timers and randomness.
@@ -121,11 +124,13 @@ class World:
         nodes: Sequence[NodeSpec] | None = None,
         addons: bool = True,
         library: Library | None = None,
+        profile: Profile | None = None,
     ) -> None:
         self.library = library
-        self.sim = Simulation(seed)
+        self.sim = Simulation(seed, None if profile is None else profile.figures)
         self.api = GatedApi(self.sim)
         self.network = Network()
+        self.network.outside |= FORGES
         self.traffic = TrafficEngine(self.sim, self.network)
         self.catalog = self.build_catalog()
         self.catalog.kubectl = PodKubectl(self)

@@ -26,6 +26,7 @@ TABLE: dict[str, tuple[str, ...]] = {
     "session": ("engine", "api", "surface", "world"),
     "tasks": ("engine", "api", "models", "apps", "faults", "noise", "world", "session"),
     "agents": ("engine", "surface.protocols"),
+    "calibration": (*("engine", "api", "telemetry", "models", "control", "apps", "faults", "world", "session"),),
     "eval": (
         "engine",
         "api",

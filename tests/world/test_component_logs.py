@@ -60,7 +60,7 @@ def test_what_was_synced_bound_and_allocated_is_there(world: World) -> None:
 
 
 def test_the_audit_log_says_who_changed_what(world: World) -> None:
-    run, path = world.kubectl().run, "/var/log/kubernetes/audit.log"
+    run, path = world.kubectl().run, "/var/log/kubernetes/audit/audit.log"
     run("create deployment web --image=nginx")
     run("delete configmap nothing --as=eve")
     run("get pods")

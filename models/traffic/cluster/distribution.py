@@ -74,6 +74,20 @@ class Latency(NamedTuple):
         return ((1.0 - share, Latency(usual, spread)), (share, far))
 
 
+def mixed(parts: Sequence[tuple[float, Latency]]) -> Latency:
+    """Of requests of which such shares have such latencies; some share is not zero."""
+    total = math.fsum(share for share, _ in parts)
+    mean = math.fsum(share * law.mean for share, law in parts) / total
+    square = math.fsum(share * (law.variance + law.mean * law.mean) for share, law in parts) / total
+    late = math.fsum(share * law.late.share for share, law in parts) / total
+    hump = NEVER
+    if late > 0.0:
+        after = math.fsum(share * law.late.share * law.late.mean for share, law in parts) / total
+        far = math.fsum(share * law.late.share * law.late.square for share, law in parts) / total
+        hump = Late(late, after / late, far / late)
+    return Latency(mean, max(0.0, square - mean * mean), hump)
+
+
 class Durations(NamedTuple):
     """Durations in nanoseconds, ascending, with the share of requests that are no longer."""
 
@@ -175,6 +189,10 @@ def law_of(latency: Latency) -> _Law:
     return _Law(False, log_mean - 0.5 * log_squared, 0.0, math.sqrt(log_squared))
 
 
+#: Of a hump that takes no time (a way that only delays what it loses): a nanosecond.
+_AT_ONCE = _Law(True, 0.0, 1.0, 0.0)
+
+
 def probability_above(latency: Latency, limit: float) -> float:
     """P(latency > limit), both in nanoseconds."""
     if latency.late.share:
@@ -211,7 +229,7 @@ def draw(humps: Sequence[tuple[float, _Law]], uniform: float) -> float:
 
 def humps_of(latency: Latency) -> list[tuple[float, _Law]]:
     """The laws of a latency (mean above 0) and their shares, from which `draw` draws."""
-    return [(share, law_of(hump)) for share, hump in latency.humps() if hump.mean > 0.0]
+    return [(share, law_of(hump) if hump.mean > 0.0 else _AT_ONCE) for share, hump in latency.humps()]
 
 
 def mixture_quantiles(components: Sequence[Component], shares: Sequence[float]) -> list[float]:

@@ -7,26 +7,28 @@ them from YAML. CPU cost is in nanoseconds of one core, latency in nanoseconds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from simcluster.engine import MILLISECOND, SECOND, Shared
 from simcluster.models.traffic.graph.laws import Law
 from simcluster.models.traffic.graph.policy import Policy, Retries
 from simcluster.models.traffic.graph.service import Cache, Heap, Queue, RateLimit, Shedding
+from simcluster.models.traffic.graph.skin import Stores, Thrift
 
 #: Operation of a server nobody described.
 ANY_PATH = "GET /"
 #: How long a client of a server nobody described waits: curl and browsers give up much later,
 #: HTTP client libraries and ingress controllers commonly at 10 s or more.
 DEFAULT_TIMEOUT_NS = 10 * SECOND
-#: Clients of stores, and the protocol of clients; every other one speaks gRPC.
-STORES = ("stackexchange-redis", "mgo", "postgres-go", "mysql-go", "redis-go", "memcache-go")
-_TALKS = {"http": "http", **dict.fromkeys(STORES, "tcp")}
+#: Clients of stores and of Thrift services, and the protocol of clients; every other one speaks gRPC.
+STORES: tuple[str, ...] = get_args(Stores)
+THRIFT: tuple[str, ...] = get_args(Thrift)
+_TALKS = {"http": "http", **dict.fromkeys((*STORES, *THRIFT), "tcp")}
 #: Share of calls that open a connection: HTTP/1.1 clients keep idle ones alive, drivers of stores have pools;
 #: gRPC keeps one connection open for all calls.
 OPENING = {
     "http": 0.02,
-    **dict.fromkeys(STORES, 0.005),
+    **dict.fromkeys((*STORES, *THRIFT), 0.005),
 }
 
 

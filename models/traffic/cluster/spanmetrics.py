@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from simcluster.engine import MILLISECOND, FlatDict, Shared, arithmetic
 from simcluster.models.traffic.cluster.causes import DEADLINE, DNS_TIMEOUT, KINDS, STATUS, TIMEOUT
+from simcluster.models.traffic.cluster.distribution import Latency, mixed
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS
 from simcluster.models.traffic.cluster.nodes import Layout
@@ -180,9 +181,27 @@ class SpanMeter:
         part[:, 0] = part[:, -1] = part[:, -3] = counts
         part[:, 1:-3] = counts[:, None] * below_bounds(latencies, self.buckets.log_bounds)
         part[:, -2] = counts * latencies.means / MILLISECOND
-        for rows in (edges.client, edges.server):
-            there = rows >= 0
-            np.add.at(self._sums, rows[there], part[there])
+        there = edges.client >= 0
+        np.add.at(self._sums, edges.client[there], part[there])
+        for edge, law in self._served(layout).items():
+            part[edge, 1:-3] = counts[edge] * below_bounds(Latencies.of([law]), self.buckets.log_bounds)[0]
+            part[edge, -2] = counts[edge] * law.mean / MILLISECOND
+        there = edges.server >= 0
+        np.add.at(self._sums, edges.server[there], part[there])
+
+    def _served(self, layout: Layout) -> dict[int, Latency]:
+        """How long servers take themselves, by edge whose way there is slow now: they do not see what the way adds."""
+        plan = self.traffic.plan
+        if plan.layout is not layout or self.traffic.network.links.calm:
+            return {}
+        found = {}
+        for edge in plan.edges:
+            if any(target.way.mean_ns or target.way.late or target.toll is not None for target in edge.targets):
+                parts = [(target.weight * (1.0 - target.fail), plan.nodes[target.node].latency)
+                         for target in edge.targets if target.node >= 0]  # fmt: skip
+                if any(share > 0.0 for share, _ in parts):
+                    found[edge.index] = mixed(parts)
+        return found
 
     def _measure(
         self, layout: Layout, name: str, record: LoadRecord, counts: tuple[NDArray[np.int32], NDArray[np.int64]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,8 +40,19 @@ class Scale(Shared):
 
     def part(self, mean_ns: float, variance: float) -> NDArray[np.float64]:
         """What one duration of a law adds to every column."""
-        below = below_bounds(Latencies([mean_ns], [variance]), self.log_bounds)[0]
-        return np.array([*below.tolist(), 1.0, mean_ns / SECOND, 1.0])
+        return parts([(self, mean_ns, variance)])[0]
+
+
+def parts(laws: Sequence[tuple[Scale, float, float]]) -> list[NDArray[np.float64]]:
+    """What one duration of each law (mean in nanoseconds, variance) adds to every column of its scale."""
+    latencies = Latencies([mean for _, mean, _ in laws], [variance for _, _, variance in laws])
+    below = below_bounds(latencies, np.concatenate([scale.log_bounds for scale, _, _ in laws])).tolist()
+    found, begin = [], 0
+    for (scale, mean, _), row in zip(laws, below, strict=True):
+        end = begin + len(scale.bounds_s)
+        found.append(np.array([*row[begin:end], 1.0, mean / SECOND, 1.0]))
+        begin = end
+    return found
 
 
 class Spread:

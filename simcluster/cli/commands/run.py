@@ -32,7 +32,10 @@ SHOWN_LINES = 12
 
 
 @click.command("run", short_help="Run one agent on one task and explain the grade.")
-@click.argument("task")
+@click.argument("task", required=False)
+@click.option(
+    "--from", "case", default=None, type=click.Path(path_type=Path), help="Live through a recorded case instead."
+)
 @click.option("--agent", default="runbook", show_default=True, help="An agent, module:Class, or 'cmd: COMMAND'.")
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
@@ -45,8 +48,15 @@ SHOWN_LINES = 12
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the run record as one JSON object.")
 def command(**given: Any) -> int:
-    """Run an agent on TASK (an id, or the path of a task file). What the agent prints goes to standard error."""
+    """Run an agent on TASK (an id, or the path of a task file). What the agent prints goes to standard error.
+
+    With --from a case of Cloud-OpsBench is lived through up to its snapshot and written to --out; no agent works.
+    """
     options = Options(**given)
+    if options.case is not None:
+        return _recorded(options)
+    if options.task is None:
+        raise click.UsageError("name a TASK, or a recorded case with --from")
     run = Run(options.task, options.agent, options.seed)
     plan = Plan((run.task,), (run.agent,), (run.seed,), options.noise, options.folders, age=options.age)
     plan.check()
@@ -97,7 +107,8 @@ def command(**given: Any) -> int:
 class Options(NamedTuple):
     """What stands on the command line."""
 
-    task: str
+    task: str | None
+    case: Path | None
     agent: str
     seed: int
     noise: str | None
@@ -111,6 +122,20 @@ class Options(NamedTuple):
     judge_price: tuple[float, float]
     folders: tuple[str, ...]
     as_json: bool
+
+
+def _recorded(options: Options) -> int:
+    """A recorded case of Cloud-OpsBench: its manifests and its fault, at its age, written as a case."""
+    from simcluster.calibration.cloudopsbench.case import read_case
+    from simcluster.calibration.cloudopsbench.scene import live_through
+
+    if options.case is None or options.out is None or options.task is not None:
+        raise click.UsageError("--from CASE takes no TASK and needs --out")
+    scene = live_through(read_case(options.case), options.out, options.seed)
+    for refused in scene.refused:
+        click.echo(f"refused: {refused}", err=True)
+    click.echo(f"written to {options.out}: {scene.case.fault.get('root_cause', 'no fault')}")
+    return DONE
 
 
 def _opinion(record: dict[str, Any]) -> str:

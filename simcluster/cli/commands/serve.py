@@ -38,6 +38,7 @@ _INSTALL = "serving needs further packages: pip install 'simcluster[serve]'"
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option
 @click.option("--telemetry", is_flag=True, help="Prometheus and exporters in a cluster without task.")
+@click.option("--profile", default=None, type=click.Path(path_type=Path), help="Figures of a calibrated cluster.")
 @click.option("--blind", is_flag=True, help="Name the task nowhere before the end.")
 @click.option(
     "--out", default=None, type=click.Path(path_type=Path), help="Kubeconfig, replay log, report [default: serve-PORT]."
@@ -139,6 +140,7 @@ class Options(NamedTuple):
     noise: str | None
     age: str | None
     telemetry: bool
+    profile: Path | None
     blind: bool
     out: Path | None
     folders: tuple[str, ...]
@@ -153,8 +155,10 @@ def _starter(options: Options) -> Callable[[], Live]:
 
         if what is None or _is_manifest(what):
             from simcluster.session import sandbox
+            from simcluster.world.profile import read_profile
 
-            box = sandbox(options.nodes, seed=seed, telemetry=options.telemetry)
+            profile = None if options.profile is None else read_profile(options.profile)
+            box = sandbox(options.nodes, seed=seed, telemetry=options.telemetry, profile=profile)
             if what is not None:
                 applied = box.kubectl("apply -f -", stdin=Path(what).read_text(encoding="utf-8"))
                 if applied.exit_code:

@@ -6,6 +6,7 @@ blackbox_exporter 0.25. Left out: other modules, TLS, redirects, that a scrape l
 
 from __future__ import annotations
 
+import functools
 from urllib.parse import parse_qs, urlsplit
 
 from simcluster.engine import SECOND
@@ -40,23 +41,30 @@ class BlackboxProgram(WrappedProgram):
         path, _, query = call.path.partition("?")
         if path != "/probe" or call.port != PORT:
             return self.inner.exposition(call)
-        asked = parse_qs(query)
-        module, target = asked.get("module", ["http_2xx"])[0], asked.get("target", [""])[0]
-        if not target:
-            return Answer("ok", 400, "Target parameter is missing")
-        if module not in _MODULES:
-            return Answer("ok", 400, f'Unknown module "{module}"')
-        return self._probed(_MODULES[module], target)
+        wanted = _wanted(query)
+        return wanted if isinstance(wanted, Answer) else self._probed(*wanted)
 
-    def _probed(self, kind: str, target: str) -> Samples:
-        parts = urlsplit(target if "://" in target else f"{kind}://{target}")
+    def _probed(self, kind: str, place: tuple[str, int], path: str) -> Samples:
         sandbox, network = self.container.sandbox, self.container.machine.network
-        place = (parts.hostname or "", parts.port or 80)
         who = (sandbox.node, sandbox.namespace)
-        answer = send_request(self.container.sim, network, who, place, kind, parts.path or "/")
+        answer = send_request(self.container.sim, network, who, place, kind, path)
         fine = answer.outcome == "ok" and answer.delay_ns <= TIMEOUT_NS
         took_s = min(answer.delay_ns, TIMEOUT_NS) / SECOND
         if kind == "tcp":
             return {Group(_PROBE): _PROBE.row((fine, took_s))}
         status = answer.status if fine else 0
         return {Group(_HTTP): _HTTP.row((200 <= status < 300, took_s, status))}
+
+
+@functools.lru_cache(maxsize=1024)
+def _wanted(query: str) -> Answer | tuple[str, tuple[str, int], str]:
+    """Kind, host and port, and path of the probe that a query asks for; or what is said of a wrong one."""
+    asked = parse_qs(query)
+    module, target = asked.get("module", ["http_2xx"])[0], asked.get("target", [""])[0]
+    if not target:
+        return Answer("ok", 400, "Target parameter is missing")
+    if module not in _MODULES:
+        return Answer("ok", 400, f'Unknown module "{module}"')
+    kind = _MODULES[module]
+    parts = urlsplit(target if "://" in target else f"{kind}://{target}")
+    return kind, (parts.hostname or "", parts.port or 80), parts.path or "/"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import lru_cache
+from itertools import accumulate
 
 from simcluster.engine import FlatDict
 from simcluster.models.machine.names import NameAnswer
@@ -75,6 +76,7 @@ class QueryCount:
 
     def __init__(self) -> None:
         self._counts: dict[Group, float] = FlatDict()
+        #: Of each bucket by itself, then the sum.
         self._histograms: dict[Group, list[float]] = {}
 
     def note(self, where: Labels, kind: str, answer: NameAnswer, plugin: str, figures: tuple[float, int, int]) -> None:
@@ -106,7 +108,7 @@ class QueryCount:
         found = {group: group.columns.row((value,)) for group, value in self._counts.items()}
         for (server, zone, kind), count in cached.items():
             found[Group(_ENTRIES, labels(server=server, type=kind, zones=zone))] = _ENTRIES.row((count,))
-        found.update({group: group.columns.row(values) for group, values in self._histograms.items()})
+        found.update({group: group.columns.row(_summed(values)) for group, values in self._histograms.items()})
         return found
 
     def _add(self, group: Group) -> None:
@@ -115,8 +117,12 @@ class QueryCount:
     def _observe(self, group: Group, bounds: tuple[float, ...], value: float) -> None:
         known = self._histograms.get(group)
         if known is None:
-            known = self._histograms[group] = [0.0] * len(group.columns)
-        for place in range(bisect_left(bounds, value), len(bounds) + 1):
-            known[place] += 1.0
-        known[-2] += value
-        known[-1] += 1.0
+            known = self._histograms[group] = [0.0] * (len(bounds) + 2)
+        known[bisect_left(bounds, value)] += 1.0
+        known[-1] += value
+
+
+def _summed(kept: list[float]) -> list[float]:
+    """A histogram's row: how many were below each bound, the sum, and how many there were."""
+    below = list(accumulate(kept[:-1]))
+    return [*below, kept[-1], below[-1]]

@@ -17,6 +17,8 @@ class Backoff:
 
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
+        self._initial_ns = sim.parameter("kubelet.backoff.initial", INITIAL_NS)
+        self._maximum_ns = sim.parameter("kubelet.backoff.maximum", MAXIMUM_NS)
         self._entries: dict[str, tuple[int, int]] = {}  # key -> delay, instant of the last change
 
     def delay_ns(self, key: str) -> int:
@@ -26,24 +28,24 @@ class Backoff:
     def in_backoff_since(self, key: str, event_ns: int) -> bool:
         """Whether less than the delay has passed since the event (a container's exit)."""
         entry = self._entries.get(key)
-        if entry is None or event_ns - entry[1] > 2 * MAXIMUM_NS:
+        if entry is None or event_ns - entry[1] > 2 * self._maximum_ns:
             return False
         return self.sim.now - event_ns < entry[0]
 
     def in_backoff(self, key: str) -> bool:
         """Whether less than the delay has passed since the delay was last raised."""
         entry = self._entries.get(key)
-        if entry is None or self.sim.now - entry[1] > 2 * MAXIMUM_NS:
+        if entry is None or self.sim.now - entry[1] > 2 * self._maximum_ns:
             return False
         return self.sim.now - entry[1] < entry[0]
 
     def raise_delay(self, key: str, event_ns: int) -> None:
         """Start at 10 s, or double, or start again when the last failure is long ago."""
         entry = self._entries.get(key)
-        if entry is None or event_ns - entry[1] > 2 * MAXIMUM_NS:
-            self._entries[key] = (INITIAL_NS, self.sim.now)
+        if entry is None or event_ns - entry[1] > 2 * self._maximum_ns:
+            self._entries[key] = (self._initial_ns, self.sim.now)
         else:
-            self._entries[key] = (min(MAXIMUM_NS, entry[0] * 2), self.sim.now)
+            self._entries[key] = (min(self._maximum_ns, entry[0] * 2), self.sim.now)
 
     def forget(self, prefix: str) -> None:
         """Drop every key that begins with `prefix` (the pod is gone)."""

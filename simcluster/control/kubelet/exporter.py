@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from simcluster.api.objects import name_of, namespace_of
+from simcluster.api.objects import ApiObject, name_of, namespace_of
+from simcluster.engine import FlatDict
 from simcluster.models.machine.exporters.cadvisor import CAdvisor
 from simcluster.telemetry.exposition import instant
 from simcluster.telemetry.metrics.columns import Columns, Group, Row, Samples, counter, gauge, labels
@@ -79,6 +80,7 @@ class KubeletExporter:
     def __init__(self, kubelet: Kubelet) -> None:
         self.kubelet = kubelet
         self.cadvisor = CAdvisor(kubelet.machine)
+        self._tried: dict[tuple[str, str, str], Group] = FlatDict()  # series of probes, by pod, container and kind
 
     def samples(self, path: str) -> Samples | None:
         """Everything now; None if there is no such path."""
@@ -139,15 +141,23 @@ class KubeletExporter:
 
     def _probes(self) -> Samples:
         found: dict[Group, Row] = {}
+        known, kept = self._tried, dict[tuple[str, str, str], Group]()
         for uid, worker in self.kubelet.workers.items():
             for (name, kind), probe in worker.probes.workers.items():
                 if any(probe.counts):
-                    own = labels(
-                        container=name, namespace=namespace_of(worker.pod), pod=name_of(worker.pod), pod_uid=uid,
-                        probe_type=kind.capitalize(),
-                    )  # fmt: skip
-                    found[Group(_PROBE, own)] = _PROBE.row(probe.counts)
+                    key = (uid, name, kind)
+                    group = kept[key] = known.get(key) or _probed(worker.pod, *key)
+                    found[group] = _PROBE.row(probe.counts)
+        self._tried = FlatDict(kept)
         return found
+
+
+def _probed(pod: ApiObject, uid: str, container: str, kind: str) -> Group:
+    """The series of one probe."""
+    own = labels(
+        container=container, namespace=namespace_of(pod), pod=name_of(pod), pod_uid=uid, probe_type=kind.capitalize()
+    )
+    return Group(_PROBE, own)
 
 
 _PATHS: Mapping[str, Callable[[KubeletExporter], Samples]] = {

@@ -26,6 +26,7 @@ from simcluster.control.kubelet.mirrorpods import mirror_hash
 from simcluster.control.kubelet.nodestatus import KUBELET_VERSION, NodeReporter
 from simcluster.control.kubelet.podworker import PodWorker
 from simcluster.control.kubelet.resting import Resting
+from simcluster.control.kubelet.runs import happened
 from simcluster.control.kubelet.shutdown import REFUSED, ShutdownManager
 from simcluster.control.kubelet.staticpods import StaticPods
 from simcluster.control.kubelet.thresholds import CONFIG_FILE, configured
@@ -239,8 +240,13 @@ class Kubelet(Host):
         dirty, self._dirty = self._dirty, {}
         for pod_uid in dirty:
             worker = self.workers.get(pod_uid)
-            if worker is not None and worker.look():
-                self.klog.info("kubelet.go:2453", "SyncLoop (PLEG): event for pod", pod=worker.reference)
+            before = None if worker is None else worker.picture
+            if worker is not None and before is not None and worker.look():
+                for kind, data in happened(before, worker.picture):
+                    event = {"ID": pod_uid, "Type": kind, "Data": data}
+                    self.klog.info(
+                        "kubelet.go:2453", "SyncLoop (PLEG): event for pod", pod=worker.reference, event=event
+                    )
                 worker.request_sync()
 
     def _system_oom(self, process: str, pid: int) -> None:

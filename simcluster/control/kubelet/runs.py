@@ -28,10 +28,11 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class PodPicture(Shared):
-    """A pod's sandbox address (empty when it has none) and its runs, newest first."""
+    """A pod's sandbox (address and id, empty when it has none) and its runs, newest first."""
 
     address: str
     runs: dict[str, tuple[Run, ...]]
+    sandbox_id: str = ""
 
     def newest(self, name: str) -> Run | None:
         """The newest run of a container."""
@@ -51,7 +52,21 @@ def take_picture(runtime: Runtime, pod_uid: str) -> PodPicture:
     """List a pod's sandbox and containers."""
     sandbox = runtime.sandboxes.get(pod_uid)
     runs = {name: tuple(_run(run) for run in runs) for name, runs in runtime.runs.get(pod_uid, {}).items()}
-    return PodPicture(sandbox.address if sandbox is not None else "", runs)
+    return PodPicture("", runs) if sandbox is None else PodPicture(sandbox.address, runs, sandbox.sandbox_id)
+
+
+def happened(before: PodPicture, now: PodPicture) -> list[tuple[str, str]]:
+    """Events of PLEG between two pictures: type, and id of the container or sandbox (pkg/kubelet/pleg/generic.go)."""
+    known = {run.container_id: run.state for runs in before.runs.values() for run in runs}
+    found = []
+    for run in [run for runs in now.runs.values() for run in reversed(runs)]:
+        if run.state != known.get(run.container_id) and run.state in ("running", "exited"):
+            found.append(("ContainerStarted" if run.state == "running" else "ContainerDied", run.container_id))
+    if before.sandbox_id and before.sandbox_id != now.sandbox_id:
+        found.append(("ContainerDied", before.sandbox_id))
+    if now.sandbox_id and now.sandbox_id != before.sandbox_id:
+        found.append(("ContainerStarted", now.sandbox_id))
+    return found
 
 
 def _run(container: Container) -> Run:

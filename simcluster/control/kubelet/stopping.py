@@ -56,7 +56,10 @@ class Stop:
         self.hosted.host.sim.after(used_ns, self._call, max(_MINIMUM_GRACE_NS, self.grace_ns - used_ns))
 
     def _call(self, grace_ns: int) -> None:
-        self.hosted.host.sim.after(self.hosted.stream.uniform_ns(*_SIGNAL_NS), self._signal, grace_ns)
+        sim = self.hosted.host.sim
+        middle_ns = sum(_SIGNAL_NS) // 2
+        more_ns = sim.parameter("kubelet.signal", middle_ns) - middle_ns
+        sim.after(max(0, self.hosted.stream.uniform_ns(*_SIGNAL_NS) + more_ns), self._signal, grace_ns)
 
     def _signal(self, grace_ns: int) -> None:
         if self._signalled or self.hosted.dead:

@@ -71,7 +71,7 @@ class KubeProxy:
         self._informers: list[tuple[str, Informer]] = []
         self._dirty: dict[tuple[str, str], None] = {}
         self._programmed: dict[tuple[str, str], ServiceRules] = FlatDict()
-        self.min_sync_ns = MIN_SYNC_PERIOD_NS
+        self.min_sync_ns = sim.parameter("kubeproxy.sync", MIN_SYNC_PERIOD_NS)
         self.bias = 0
         self._written_with = 0  # the bias of what is programmed
         self._last_sync_ns = -MIN_SYNC_PERIOD_NS

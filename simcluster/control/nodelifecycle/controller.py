@@ -131,7 +131,8 @@ class NodeLifecycleController(Controller):
         self._all_down = False
         self._marking = sim.stream("node-lifecycle", "marking")
         self.watch("nodes", self._on_node)
-        sim.after(MONITOR_PERIOD_NS, self._monitor)
+        self._period_ns = sim.parameter("node.monitor", MONITOR_PERIOD_NS)
+        sim.after(self._period_ns, self._monitor)
         self._serving = False
 
     # NoSchedule taints.
@@ -190,7 +191,7 @@ class NodeLifecycleController(Controller):
             ready.setdefault(facts.zone, []).append(current == "True")
         self._set_rates(ready)
         # wait.Until starts the period when the look is over: the tenth look after a renewal comes later than 50 s.
-        self.sim.after(MONITOR_PERIOD_NS + LOOK_NS + len(nodes) * LOOK_NODE_NS, self._monitor)
+        self.sim.after(self._period_ns + LOOK_NS + len(nodes) * LOOK_NODE_NS, self._monitor)
 
     def _notice_new_and_gone(self, nodes: list[ApiObject]) -> None:
         present = {name_of(node): node for node in nodes}
@@ -221,7 +222,8 @@ class NodeLifecycleController(Controller):
         elif renewed != health.renewed or heartbeat != health.heartbeat:
             # Our own change to Unknown touches no heartbeat, so it is no sign of life.
             health.heartbeat, health.renewed, health.probe_ns = heartbeat, renewed, now
-        grace = GRACE_PERIOD_NS if facts.has_condition else STARTUP_GRACE_PERIOD_NS
+        usual_ns = self.sim.parameter("node.grace", GRACE_PERIOD_NS)
+        grace = usual_ns if facts.has_condition else STARTUP_GRACE_PERIOD_NS
         if now <= health.probe_ns + grace:
             return observed, observed
         self._set_unknown(facts.node)

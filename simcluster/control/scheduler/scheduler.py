@@ -272,7 +272,7 @@ class Scheduler:
         if queued is None:
             self._busy = False
             return
-        cost = self._latency.lognormal_ns(CYCLE_MEDIAN_NS, CYCLE_SIGMA)
+        cost = self._latency.lognormal_ns(self.sim.parameter("scheduler.cycle", CYCLE_MEDIAN_NS), CYCLE_SIGMA)
         current = self.client.cache.get("pods", queued.info.namespace, name_of(queued.info.pod))
         if current is not None and uid_of(current) == queued.info.uid and _needs_node(current):
             self._place(queued, cost)
@@ -291,7 +291,7 @@ class Scheduler:
         self.cache.assume(queued.info, best.name)
         self.search.nominated.pop(queued.info.key, None)
         volumes = cycle.volumes.get(best.name, [])
-        delay = cost + self._latency.lognormal_ns(BIND_MEDIAN_NS, BIND_SIGMA)
+        delay = cost + self._latency.lognormal_ns(self.sim.parameter("scheduler.bind", BIND_MEDIAN_NS), BIND_SIGMA)
         deadline = self.sim.now + VOLUME_TIMEOUT_NS
         self.sim.after(delay, self._bind, queued, best.name, volumes, deadline, self._epoch)
 

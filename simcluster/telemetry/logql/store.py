@@ -154,7 +154,7 @@ class LogStore:
 
     def knows(self, labels: Labels) -> bool:
         """Whether there is such a stream, or such a file."""
-        return labels in self._streams or labels in self._files
+        return labels in self._files or labels in self._streams
 
     def append(self, labels: Labels, t_ns: int, line: str) -> None:
         """Add a line to the stream with these labels (see `labelled`)."""

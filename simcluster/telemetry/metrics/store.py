@@ -32,8 +32,6 @@ Report = tuple[tuple[Group, Row], ...]
 _ALONE = Layout([()])
 #: Of a log: name and labels of the target.
 Key = tuple[str, Labels]
-#: Logs that show a metric, and in which forms.
-Showing = tuple[tuple[Key, tuple[Columns, ...]], ...]
 
 
 class Chosen(NamedTuple):
@@ -241,6 +239,10 @@ class TargetLog(Flat):
         return sealed + sum(len(sheet.rows) for sheet in changed if sheet is not None)  # integers
 
 
+#: Logs that show a metric, and in which forms.
+Showing = Sequence[tuple[TargetLog, tuple[Columns, ...]]]
+
+
 class MetricStore:
     """Series of all targets (a `promql.storage.Queryable`).
 
@@ -251,8 +253,12 @@ class MetricStore:
     def __init__(self, retention_ms: int = RETENTION_MS) -> None:
         self.retention_ms = retention_ms
         self.logs: dict[Key, TargetLog] = {}
-        self._index: FlatDict[str, Showing] = FlatDict()
+        self._index: dict[str, Showing] = {}
         self._indexed = (0, 0)  # targets and forms of the index
+
+    def __getstate__(self) -> dict[str, object]:
+        """All but the index, which a copy makes again when it is asked."""
+        return {**self.__dict__, "_index": {}, "_indexed": (0, 0)}
 
     def log(self, target: str, labels: Labels, *, honour: bool = False) -> TargetLog:
         """The log of a target with these labels; `honour`: scraped labels win over them. A new one, if need be."""
@@ -279,12 +285,12 @@ class MetricStore:
 
         Of a metric that nobody has asked after before: whether anything has changed that is shown beside it.
         """
-        index, logs = self._indices(), self.logs
+        index = self._indices()
         for name in names:
-            for key, forms in index.get(name, ()):
-                log = logs[key]
+            for log, forms in index.get(name, ()):
+                changed_ms = log.changed_ms
                 for form in forms:
-                    if log.changed_ms[form] > after_ms and log.moved_ms(form, name) > after_ms:
+                    if changed_ms[form] > after_ms and log.moved_ms(form, name) > after_ms:
                         return True
         return False
 
@@ -298,9 +304,8 @@ class MetricStore:
         """Logs in which there may be something that matches, and what that is."""
         exact = next((one.value for one in matchers if one.name == "__name__" and one.op == "="), None)
         asked = tuple(matchers)
-        found = [(key, tuple(log.changed_ms)) for key, log in self.logs.items()] if exact is None else None
-        for key, forms in self._indices().get(exact or "", ()) if found is None else found:
-            log = self.logs[key]
+        found = [(log, tuple(log.changed_ms)) for log in self.logs.values()] if exact is None else None
+        for log, forms in self._indices().get(exact or "", ()) if found is None else found:
             selection = selection_of(log.honour, asked)
             if selection.possible:
                 yield log, Chosen(selection, forms)
@@ -309,14 +314,16 @@ class MetricStore:
         """By metric name, the logs of targets that show, or have shown it, and in which forms."""
         state = (len(self.logs), sum([len(log.changed_ms) for log in self.logs.values()]))  # integers
         if state != self._indexed:
-            index: dict[str, dict[Key, tuple[Columns, ...]]] = {}
-            for key, log in self.logs.items():
+            index: dict[str, list[tuple[TargetLog, tuple[Columns, ...]]]] = {}
+            for log in self.logs.values():
                 for form in log.changed_ms:
                     for name in form.by_name:
-                        forms = index.setdefault(name, {})
-                        forms[key] = (*forms.get(key, ()), form)
-            self._index = FlatDict({name: tuple(forms.items()) for name, forms in index.items()})
-            self._indexed = state
+                        showing = index.setdefault(name, [])
+                        if showing and showing[-1][0] is log:
+                            showing[-1] = (log, (*showing[-1][1], form))
+                        else:
+                            showing.append((log, (form,)))
+            self._index, self._indexed = dict(index), state
         return self._index
 
     def _tables(self, matchers: Sequence[Matcher], from_ms: int, to_ms: int) -> list[Table]:

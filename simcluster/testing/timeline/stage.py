@@ -16,11 +16,11 @@ from statistics import median
 
 from simcluster.api.objects import name_of
 from simcluster.api.store import Change
+from simcluster.calibration.busy import BusyMachine, RecordersWatch
 from simcluster.engine import MILLISECOND, MINUTE, SECOND
 from simcluster.engine.clock import unix_seconds
 from simcluster.engine.streams import mix
 from simcluster.testing.golden.cluster import RecordedWorld, recorded_nodes
-from simcluster.testing.timeline.busy import BusyMachine, RecordersWatch
 from simcluster.testing.timeline.operations import Operator
 from simcluster.testing.timeline.recording import Document, Line, Recording
 from simcluster.testing.timeline.watching import NODES, Watch, resource_of

@@ -10,6 +10,7 @@ from simcluster.models.traffic.cluster.distribution import (
     Durations,
     Late,
     Latency,
+    mixed,
     mixture_quantiles,
     probability_above,
     quantile,
@@ -62,3 +63,20 @@ def test_durations_are_drawn_from_both_humps() -> None:
     mean = sum(v * w for v, w in zip(drawn.values, [drawn.shares[0], *(drawn.shares[1:] - drawn.shares[:-1])]))  # noqa: B905
     assert mean == pytest.approx(60 * MS, rel=0.05)
     assert float((drawn.values > 170 * MS).sum()) == pytest.approx(200.0, rel=0.02)
+
+
+def test_a_way_that_only_delays_what_it_loses() -> None:
+    extra, share = 800 * MS, 0.87
+    way = Latency(share * extra, share * (1 - share) * extra**2 + share * extra**2, Late(share, extra, 2 * extra**2))
+    drawn = [quantile(way, (number + 0.5) / 1000) for number in range(1000)]
+    assert sum(took < MS for took in drawn) == pytest.approx(130, abs=10)
+    assert sum(drawn) / 1000 == pytest.approx(way.mean, rel=0.02)
+    assert sum(took > 5000 * MS for took in drawn) / 1000 == pytest.approx(probability_above(way, 5000 * MS), abs=2e-3)
+
+
+def test_parts_mixed() -> None:
+    law = mixed([(0.3, CALM), (0.1, lossy(0.2))])
+    assert law.mean == pytest.approx((0.3 * 20 + 0.1 * 60) / 0.4 * MS)
+    assert law.late.share == pytest.approx(0.05)
+    assert law.late.mean == pytest.approx(200 * MS)
+    assert probability_above(law, 160 * MS) == pytest.approx(0.05, rel=0.05)

@@ -1,0 +1,104 @@
+"""How clients of C++ programs and of OpenResty word a call that failed.
+
+Apache Thrift's TSocket, libmongoc, redis-plus-plus over hiredis, libmemcached, and lua-resty's Thrift binding over
+nginx's cosockets. The texts are those of the libraries' sources; libmongoc tries a server for
+`serverSelectionTimeoutMS` and then says what it met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from simcluster.models.traffic.cluster.causes import (
+    BROKEN,
+    DEADLINE,
+    DNS_TIMEOUT,
+    NO_SUCH_HOST,
+    PROTOCOL,
+    REFUSED,
+    RESET,
+    STATUS,
+    TIMEOUT,
+    UNCONNECTED,
+    UNKNOWN,
+    Cause,
+)
+
+#: What a connection that never stood is reported as.
+UNREACHED = (REFUSED, TIMEOUT, NO_SUCH_HOST, DNS_TIMEOUT, UNCONNECTED)
+
+_SELECTION = "No suitable servers found (`serverSelectionTryOnce` set): [{why}]"
+_LUA = "TTransportException:0 Could not connect to {host}:{port} ({why})"
+_WORDS: Mapping[str, Mapping[str, str]] = {
+    "thrift-cpp": {
+        REFUSED: "connect() failed: Connection refused",
+        TIMEOUT: "connect() failed: Connection timed out",
+        NO_SUCH_HOST: "Could not resolve host for client socket.",
+        DNS_TIMEOUT: "Could not resolve host for client socket.",
+        UNCONNECTED: "socket() failed: Too many open files",
+        DEADLINE: "EAGAIN (timed out)",
+        UNKNOWN: "Invalid method name: '{operation}'",
+        PROTOCOL: "Frame size has negative value",
+        RESET: "No more data to read.",
+    },
+    "thrift-lua": {
+        REFUSED: _LUA.replace("{why}", "connection refused"),
+        TIMEOUT: _LUA.replace("{why}", "timeout"),
+        NO_SUCH_HOST: _LUA.replace("{why}", "{host} could not be resolved (3: Host not found)"),
+        DNS_TIMEOUT: _LUA.replace("{why}", "{host} could not be resolved (110: Operation timed out)"),
+        UNCONNECTED: _LUA.replace("{why}", "too many open files"),
+        DEADLINE: "TTransportException:0 Default (unknown)",
+        UNKNOWN: "TApplicationException:1 Invalid method name: '{operation}'",
+        PROTOCOL: "TProtocolException:4 Bad version",
+        RESET: "TTransportException:4 closed",
+    },
+    "mongoc": {
+        REFUSED: _SELECTION.replace("{why}", "connection refused calling ismaster on '{host}:{port}'"),
+        TIMEOUT: _SELECTION.replace("{why}", "connection timeout calling ismaster on '{host}:{port}'"),
+        NO_SUCH_HOST: _SELECTION.replace("{why}", "Failed to resolve '{host}'"),
+        DNS_TIMEOUT: _SELECTION.replace("{why}", "Failed to resolve '{host}'"),
+        UNCONNECTED: _SELECTION.replace("{why}", "socket error calling ismaster on '{host}:{port}'"),
+        PROTOCOL: _SELECTION.replace("{why}", "connection closed calling ismaster on '{host}:{port}'"),
+        UNKNOWN: _SELECTION.replace("{why}", "connection closed calling ismaster on '{host}:{port}'"),
+        DEADLINE: "Failed to read 4 bytes: socket error or timeout",
+        RESET: "Failed to read 4 bytes: socket error or timeout",
+    },
+    "redis-plus-plus": {
+        REFUSED: "Failed to connect to Redis: Connection refused",
+        TIMEOUT: "Failed to connect to Redis: Connection timed out",
+        NO_SUCH_HOST: "Failed to connect to Redis: Name or service not known",
+        DNS_TIMEOUT: "Failed to connect to Redis: Temporary failure in name resolution",
+        UNCONNECTED: "Failed to connect to Redis: Cannot assign requested address",
+        DEADLINE: "Failed to get reply: Resource temporarily unavailable",
+        UNKNOWN: 'Failed to get reply: Protocol error, got "H" as reply type byte',
+        PROTOCOL: 'Failed to get reply: Protocol error, got "H" as reply type byte',
+        RESET: "Failed to get reply: Server closed the connection",
+    },
+    "libmemcached": {
+        REFUSED: "SERVER HAS FAILED AND IS DISABLED UNTIL TIMED RETRY",
+        TIMEOUT: "SERVER HAS FAILED AND IS DISABLED UNTIL TIMED RETRY",
+        NO_SUCH_HOST: "getaddrinfo() or getnameinfo() HOSTNAME LOOKUP FAILURE",
+        DNS_TIMEOUT: "getaddrinfo() or getnameinfo() HOSTNAME LOOKUP FAILURE",
+        UNCONNECTED: "CONNECTION FAILURE",
+        DEADLINE: "A TIMEOUT OCCURRED",
+        UNKNOWN: "PROTOCOL ERROR",
+        PROTOCOL: "PROTOCOL ERROR",
+        RESET: "CONNECTION FAILURE",
+    },
+}
+#: The clients whose words stand here.
+CLIENTS = tuple(_WORDS)
+
+
+def words(client: str, cause: Cause) -> str:
+    """What a client says of a cause for which the server itself had no words.
+
+    >>> words("redis-plus-plus", Cause(REFUSED, "home-timeline-redis", 6379))
+    'Failed to connect to Redis: Connection refused'
+    """
+    known = _WORDS[client]
+    template = known[RESET] if cause.kind in (STATUS, BROKEN) else known.get(cause.kind, known[RESET])
+    operation = cause.path[-1].operation if cause.path else ""
+    for mark, value in (("{host}", cause.host), ("{port}", str(cause.port)), ("{operation}", operation)):
+        template = template.replace(mark, value)
+    return template

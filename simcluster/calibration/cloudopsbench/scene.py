@@ -1,0 +1,202 @@
+"""Lets a simulated cluster live through a recorded case, up to the instant of its snapshot.
+
+The nodes are the recorded ones; quotas and volumes come first, then each application at its recorded age, and at theirs
+whatever was stopped, tainted or cordoned. What follows is the simulation's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from simcluster.api.objects import Json
+from simcluster.calibration.busy import BusyMachine
+from simcluster.calibration.cloudopsbench.case import ENTRY, Case, CaseError, Node
+from simcluster.calibration.cloudopsbench.snapshot import Expected, Snapshot
+from simcluster.engine import SECOND
+from simcluster.world import World, bootstrap
+from simcluster.world.world import NodeSpec
+
+#: Longest age that is lived through; older clusters are as old as this.
+OLDEST_S = 3600.0
+#: Before the first application: the recorded clusters were not new.
+HEAD_START_S = 90.0
+#: What each user waits between an answer and the next request: Locust's 1 to 10 s, as the shop's own load does.
+THINK_S = 5.5
+#: Between a change of nodes and the application that it is meant for.
+BEFORE_S = 1.0
+#: The fault of which the data of a volume cannot be read by whom they are for.
+UNREADABLE = "volume_mount_permission_denied"
+#: kubectl needs that long to start and ask, and between documents. Eleven took two seconds; a ServiceAccount, two
+#: documents after its Deployment, came after the first try to make a pod in about four of ten.
+INVOCATION_S, DOCUMENT_S = 0.17, 0.007
+_MANIFEST = "/etc/kubernetes/manifests/kube-scheduler.yaml"
+
+
+@dataclass(frozen=True)
+class Act:
+    """Something that was done so many seconds before the snapshot."""
+
+    ago_s: float
+    order: int
+    do: Callable[[], None]
+
+
+class Scene:
+    """A world on the recorded nodes, and what is done in it.
+
+    Attributes:
+        world: after `play` at the instant of the snapshot.
+        refused: what the API server said of manifests that it refused, as it may have in the recording.
+    """
+
+    def __init__(self, case: Case, seed: int = 0) -> None:
+        self.case = case
+        if not any(node.control_plane for node in case.nodes):
+            raise CaseError(f"{case.folder}: no node is of the control plane")
+        self.world = World(seed, nodes=[_spec(node) for node in case.nodes])
+        self.machine = BusyMachine(self.world)
+        self.refused: list[str] = []
+        self.images = sorted(_images(case))
+
+    def play(self) -> World:
+        """Do everything in its time."""
+        self._furnish()
+        acts = sorted(self._acts(), key=lambda act: (-act.ago_s, act.order))
+        begin_s = max(act.ago_s for act in acts)
+        for act in acts:
+            self._run_to(begin_s - act.ago_s)  # later, if what was before took its time
+            act.do()
+        self._run_to(begin_s)
+        return self.world
+
+    def _furnish(self) -> None:
+        """The nodes as they were, a namespace, images on the disks, and users."""
+        kubectl = self.world.kubectl()
+        for node in self.case.nodes:
+            own = {key: value for key, value in node.labels.items() if "kubernetes.io/" not in key or "/role" in key}
+            for key, value in own.items():
+                kubectl.run(f"label node {node.name} {key}={value} --overwrite")
+            if node.control_plane and node.cordoned:
+                kubectl.run(f"cordon {node.name}")
+        namespace = bootstrap.namespace(self.case.namespace)
+        self.world.client("kubernetes-admin", "kubectl-create").create("namespaces", "", namespace)
+        for machine in self.world.machines.values():
+            for image in self.images:
+                machine.images.preload(image)
+            for directory in self.case.directories():
+                self.world.on_node(machine.name, f"mkdir -p {directory}")
+                if self.case.fault.get("root_cause") == UNREADABLE:
+                    dump = f"{directory}/dump.rdb"
+                    self.world.on_node(machine.name, f"touch {dump} && chmod 000 {dump} && chmod 755 {directory}")
+        if ENTRY in self.case.manifests and self.case.users_rps:
+            rps = self.case.users_rps
+            users = max(1, round(rps * THINK_S))
+            self.world.traffic.add_users(ENTRY, self.case.namespace, ENTRY, rps=rps, concurrency=users)
+        self.world.run_for(round(HEAD_START_S * SECOND))
+        self._begin_ns = self.world.sim.now
+
+    def _run_to(self, at_s: float) -> None:
+        self.world.run_for(max(0, self._begin_ns + round(at_s * SECOND) - self.world.sim.now))
+
+    def _acts(self) -> list[Act]:
+        """Everything that was done, with its instant."""
+        ages = {name: min(age, OLDEST_S) for name, age in self.case.ages_s.items()}
+        oldest = max(ages.values())
+        extra = self.case.extra
+        first = [one for one in extra if one["kind"] != "PersistentVolumeClaim"]
+        acts = [
+            Act(oldest + 2 * BEFORE_S, 0, lambda: self._apply(first)),
+            Act(oldest + BEFORE_S, 0, lambda: self._apply([one for one in extra if one not in first])),
+        ]
+        target = self.case.fault.get("fault_object", "").partition("/")[2]
+        changed = ages.get(target, oldest)
+        if any(node.cordoned or node.taints for node in self.case.nodes if not node.control_plane):
+            others = [age for name, age in ages.items() if name != target]
+            changed = min([changed + BEFORE_S, *(age - BEFORE_S for age in others)])  # when all others had a node
+            ages[target] = min(ages.get(target, oldest), changed - BEFORE_S / 2)
+        acts += [Act(changed, 1, self._spoil(node)) for node in self.case.nodes if not node.control_plane]
+        names = sorted(ages, key=lambda name: (name == target, list(self.case.manifests).index(name)))
+        for order, name in enumerate(names, 10):
+            acts.append(Act(ages[name], order, self._applying(name)))
+        for node, service, ago_s in self.case.stopped:
+            acts.append(Act(min(ago_s, OLDEST_S), 2, self._stopping(node, service)))
+        return acts
+
+    def _applying(self, name: str) -> Callable[[], None]:
+        return lambda: self._apply(self.case.manifests[name])
+
+    def _apply(self, documents: list[Json]) -> None:
+        """One after the other, as kubectl does; the next one comes although one is refused."""
+        self.world.run_for(round(INVOCATION_S * SECOND))
+        for document in documents:
+            self.world.run_for(round(DOCUMENT_S * SECOND))
+            try:
+                self.world.apply(yaml.safe_dump(document), namespace=self.case.namespace)
+            except ValueError as refused:
+                self.refused.append(str(refused).strip())
+
+    def _spoil(self, node: Node) -> Callable[[], None]:
+        def spoil() -> None:
+            kubectl = self.world.kubectl()
+            if node.cordoned:
+                kubectl.run(f"cordon {node.name}")
+            for taint in node.taints:
+                kubectl.run(f"taint node {node.name} {taint}")
+
+        return spoil
+
+    def _stopping(self, node: str, service: str) -> Callable[[], None]:
+        """Stop a service of a node, by what it is there: a unit, a static pod, a pod of a DaemonSet."""
+
+        def stop() -> None:
+            if service == "kube-scheduler":
+                self.world.on_node(node, f"mv {_MANIFEST} /root/kube-scheduler.yaml")
+            elif service == "kube-proxy":
+                keep_off = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": [node]}
+                terms = {"nodeSelectorTerms": [{"matchExpressions": [keep_off]}]}
+                affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+                patch = {"spec": {"template": {"spec": {"affinity": affinity}}}}
+                client = self.world.client("kubernetes-admin", "kubectl-edit")
+                client.patch("daemonsets.apps", "kube-system", "kube-proxy", patch, kind="merge")
+            else:
+                self.world.machines[node].control("stop", service)
+
+        return stop
+
+
+def live_through(case: Case, out: Path, seed: int = 0) -> Scene:
+    """Play a case and write what its tools would print, at the pace and in the words of the recorded cluster."""
+    scene = Scene(case, seed)
+    world = scene.play()
+    manifests = {str(wanted["app_name"]): str(answer) for wanted, answer in case.answers("GetAppYAML")}
+    expected = Expected(manifests, case.ports, release=case.release)
+    metadata = {"query": "", "result": dict(case.fault)}
+    Snapshot(world, case.namespace, expected, pace=1.0).write(out, metadata)
+    return scene
+
+
+def _spec(node: Node) -> NodeSpec:
+    return NodeSpec(
+        node.name,
+        control_plane=node.control_plane,
+        tainted=False,
+        cpu=node.cpu,
+        memory=node.memory,
+        address=node.address,
+        pod_cidr=node.pod_cidr,
+    )
+
+
+def _images(case: Case) -> set[str]:
+    """Images of which no kubelet said that it had to pull them: they were on the disks."""
+    found = set()
+    for documents in case.manifests.values():
+        for document in documents:
+            pod = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
+            found |= {container["image"] for container in pod.get("containers") or ()}
+    said = "\n".join(case.described("pods").values())
+    return {image for image in found if f'Pulling image "{image}"' not in said and f'image "{image}":' not in said}

@@ -1,0 +1,179 @@
+"""Draws a profile from recordings.
+
+Figures of the control plane show in what can be timed, but not alone: between a pod's binding and its first container
+lie a watch, volumes, a sandbox. So a simulated cluster lives through the same recording, is timed in the same way,
+and each figure moves by what its quantity differs by, until they agree (indirect inference; a figure moves its own
+quantity one to one). What has too few samples, or is told too coarsely, stays as usual and is said to be unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from simcluster.calibration.laws import LEAST_SAMPLES, Fit, fit_law, interval
+from simcluster.calibration.quantities import QUANTITIES, Samples
+from simcluster.calibration.recording import Recording
+from simcluster.calibration.replaying import Replay, Script, recorded, script_of
+from simcluster.world.profile import FIGURES, Profile
+
+#: Which figure moves which quantity.
+MOVED_BY = {
+    "sandbox": "runtime.sandbox",
+    "create": "runtime.create",
+    "start": "runtime.start",
+    "scheduling": "scheduler.cycle",
+    "detection": "node.grace",
+    "backoff.first": "kubelet.backoff.initial",
+    "termination": "kubelet.signal",
+    "pull": "image.resolve",
+    "bandwidth": "image.bandwidth",
+}
+#: Of these one sample says something: they are settings, the same every time.
+#: Told by arrivals alone: the others by what the cluster says of its own clock.
+_BY_ARRIVAL = ("readiness", "endpoints", "termination")
+_SETTINGS = ("detection", "backoff.first")
+ROUNDS, SEEDS = 3, 2
+#: How much a quantity moves with its figure is learned between rounds, within these limits.
+_FLATTEST, _STEEPEST = 0.5, 8.0
+#: Shorter pulls are asking and unpacking: they tell nothing of bandwidth.
+_LONG_PULL_S = 5.0
+
+
+@dataclass
+class Evidence:
+    """What was found of one quantity.
+
+    Attributes:
+        law: fitted to the recorded samples; None if there are too few.
+        figure: the figure that it moves, with its value and interval in the figure's unit.
+        warnings: why it should not be relied on, or why the figure stayed as usual.
+        tried: values of the figure so far, and the simulated median with each.
+    """
+
+    quantity: str
+    law: Fit | None
+    figure: str = ""
+    value: int = 0
+    low: int = 0
+    high: int = 0
+    warnings: list[str] = field(default_factory=list)
+    tried: list[tuple[int, float]] = field(default_factory=list, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form."""
+        said: dict[str, Any] = {"quantity": self.quantity, "what": QUANTITIES[self.quantity]}
+        if self.law is not None:
+            said["law"] = self.law.to_dict()
+        if self.figure:
+            said |= {"figure": self.figure, "value": self.value, "low": self.low, "high": self.high}
+        return said | ({"warnings": self.warnings} if self.warnings else {})
+
+
+@dataclass
+class FittedControlPlane:
+    """Figures of a control plane, and what they rest on."""
+
+    figures: dict[str, int]
+    evidence: list[Evidence]
+    scripts: list[Script]
+    measured: dict[str, Samples]
+
+
+def fit_control_plane(
+    recordings: Sequence[Recording], progress: Callable[[str], None] | None = None
+) -> FittedControlPlane:
+    """Fit every figure of which the recordings tell something."""
+    scripts = [script_of(one) for one in recordings]
+    found = pooled([recorded(one, script) for one, script in zip(recordings, scripts, strict=True)])
+    evidence = [_evidence_of(name, samples, recordings) for name, samples in found.items()]
+    wanted = [one for one in evidence if one.quantity in MOVED_BY and _identifiable(one, found)]
+    figures: dict[str, int] = {}
+    for number in range(ROUNDS):
+        if progress is not None:
+            progress(f"round {number + 1} of {ROUNDS}: {len(scripts)} recordings, {SEEDS} seeds")
+        runs = simulated(scripts, range(SEEDS), profile_of(figures))
+        for one in wanted:
+            _move(one, found[one.quantity], runs[one.quantity], figures)
+    for one in evidence:
+        if one.quantity in MOVED_BY and one.figure == "":
+            one.warnings.append(f"{MOVED_BY[one.quantity]} stays as usual")
+    return FittedControlPlane(figures, evidence, scripts, found)
+
+
+def pooled(runs: Sequence[dict[str, Samples]]) -> dict[str, Samples]:
+    """Samples of several runs as those of one."""
+    found = {name: Samples(resolution=runs[0][name].resolution) for name in QUANTITIES}
+    for run in runs:
+        for name, samples in run.items():
+            found[name].values += samples.values
+            found[name].censored += samples.censored
+    return found
+
+
+def simulated(scripts: Sequence[Script], seeds: Sequence[int], profile: Profile | None) -> dict[str, Samples]:
+    """The quantities of simulated clusters that live through the scripts, of all seeds."""
+    return pooled([Replay(script, seed, profile).play() for script in scripts for seed in seeds])
+
+
+def profile_of(figures: dict[str, int], **more: Any) -> Profile:
+    """A profile with figures in nanoseconds or their own unit."""
+    written = {name: f"{value}ns" if FIGURES[name].unit == "ns" else value for name, value in sorted(figures.items())}
+    return Profile(parameters=written, **more)
+
+
+def _identifiable(one: Evidence, found: dict[str, Samples]) -> bool:
+    """Whether the recording says enough of a quantity to move its figure; if not, why is added to the warnings."""
+    samples = found[one.quantity].values
+    if samples and len(samples) < (1 if one.quantity in _SETTINGS else LEAST_SAMPLES):
+        one.warnings.append(f"only {len(samples)} samples")
+        return False
+    if one.quantity == "bandwidth" and samples and median(found["pull"].values) < _LONG_PULL_S:
+        one.warnings.append(f"pulls took {median(found['pull'].values):.1f} s: too short to tell bandwidth")
+        return False
+    return bool(samples)
+
+
+def _evidence_of(quantity: str, samples: Samples, recordings: Sequence[Recording]) -> Evidence:
+    found = Evidence(quantity, fit_law(samples.values, samples.resolution, samples.censored))
+    if found.law is not None and found.law.warning:
+        found.warnings.append(found.law.warning)
+    if not samples.values:
+        found.warnings.append("nothing of it was seen" + (" to end" if samples.censored else ""))
+    pace = max(one.pace for one in recordings)
+    if pace > 2 and quantity in _BY_ARRIVAL and samples.values and median(samples.values) < pace:
+        found.warnings.append(f"the cluster ran {pace:.1f} times as fast as the recorder's clock: arrivals are coarse")
+    return found
+
+
+def _move(one: Evidence, samples: Samples, run: Samples, figures: dict[str, int]) -> None:
+    """Move the figure by what the medians differ by."""
+    figure = FIGURES[MOVED_BY[one.quantity]]
+    if not run.values:
+        one.warnings.append("the simulated cluster showed nothing of it")
+        return
+    before = figures.get(MOVED_BY[one.quantity], figure.usual)
+    there, here = median(samples.values), median(run.values)
+    low, high = interval(samples.values, samples.resolution)
+    one.tried.append((before, here))
+    if figure.unit == "ns":
+        slope = 1.0 if one.quantity in _SETTINGS else _slope(one.tried)
+        moved, lowest, highest = (round(before + (each - here) * 1e9 / slope) for each in (there, low, high))
+    else:
+        moved, lowest, highest = (round(before * each / here) for each in (there, low, high))
+    clipped = min(figure.high, max(figure.low, moved))
+    one.figure, one.value = MOVED_BY[one.quantity], clipped
+    one.low, one.high = (min(figure.high, max(figure.low, each)) for each in (lowest, highest))
+    if clipped != moved and "at its limit" not in one.warnings:
+        one.warnings.append("at its limit")
+    figures[one.figure] = clipped
+
+
+def _slope(tried: list[tuple[int, float]]) -> float:
+    """By how much a quantity moves with its figure: 1 at first, then by what the last two rounds showed."""
+    if len(tried) < 2 or tried[-1][0] == tried[-2][0]:
+        return 1.0
+    (first, there), (second, here) = tried[-2:]
+    return min(_STEEPEST, max(_FLATTEST, (here - there) * 1e9 / (second - first)))

@@ -1,0 +1,255 @@
+"""What of a cluster can be timed, measured the same way in a recording and in a simulated run of it.
+
+A quantity is a list of samples in seconds. Each has a resolution: what is told by whole seconds is only known to the
+second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from simcluster.calibration.record.clocks import parse_time
+from simcluster.calibration.recording import Change
+
+#: What each quantity is, and the figures of a profile that move it.
+QUANTITIES: dict[str, str] = {
+    "scheduling": "from a pod's making to its binding",
+    "sandbox": "from the binding to the first container's image being there or asked for",
+    "create": "from the image to the container's making",
+    "start": "from the container's making to its start",
+    "pull": "of an image, as the kubelet says",
+    "bandwidth": "bytes a second of a pull, as the kubelet says",
+    "readiness": "from the last container's start to the pod's readiness",
+    "endpoints": "from the pod's readiness to its EndpointSlice",
+    "backoff.first": "from a container's first failure to its next start",
+    "backoff.longest": "longest such wait",
+    "termination": "from the wish to delete a pod that obeys to its end",
+    "detection": "from a node's last sign of life to NotReady",
+    "eviction": "from NotReady to the first eviction from the node",
+}
+#: Of what is told by whole seconds, in seconds; of arrivals.
+WHOLE, ARRIVAL = 1.0, 0.002
+#: The controller manager looks at nodes, and nodes give a sign of life, this often by their defaults, in seconds.
+LOOKS, SIGNS = 5.0, 10.0
+_PULLED = re.compile(r"Successfully pulled image .* in (\S+) \(.*\)(?:\. Image size: (\d+) bytes)?")
+_NAMED = re.compile(r"\.([0-9a-f]{16})$")
+#: An Event's own time further than this from its arrival is another clock's.
+_APART_NS = 2_000_000_000
+#: A container that lived no longer than this failed at its start.
+SHORT_NS = 5_000_000_000
+_PARTS = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s|us|µs)")
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+
+
+@dataclass
+class Samples:
+    """Samples of one quantity.
+
+    Attributes:
+        values: in seconds (bandwidth: bytes a second).
+        resolution: how finely they are told, in seconds.
+        censored: lower bounds: what had not happened when the recording ended.
+    """
+
+    values: list[float] = field(default_factory=list)
+    resolution: float = ARRIVAL
+    censored: list[float] = field(default_factory=list)
+
+
+class Measure:
+    """Takes changes of objects in order of arrival and times them.
+
+    Args:
+        namespaces: of the pods that count; empty: all.
+        stops: where no Lease was recorded, when each node's kubelet was stopped: its last sign of life.
+    """
+
+    def __init__(self, namespaces: Iterable[str] = (), stops: Mapping[str, int] | None = None) -> None:
+        self._stops = stops
+        self.found = {name: Samples() for name in QUANTITIES}
+        for name in ("backoff.first", "backoff.longest"):
+            self.found[name].resolution = WHOLE
+        self.found["detection"].resolution = LOOKS if stops is None else LOOKS + SIGNS
+        self._only = frozenset(namespaces)
+        self._pods: dict[str, dict[str, Any]] = {}
+        self._names: dict[str, dict[str, Any]] = {}
+        self._renewed: dict[str, int] = {}
+        self._ready_nodes: dict[str, str] = {}
+        self._lost: dict[str, int] = {}
+        self._exits: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        self.last_ns = 0
+
+    def take(self, change: Change) -> None:
+        """The next change."""
+        self.last_ns = max(self.last_ns, change.t_ns)
+        namespace = change.object["metadata"].get("namespace", "")
+        if self._only and namespace and namespace not in self._only and change.resource not in _EVERYWHERE:
+            return
+        reader = _READERS.get(change.resource)
+        if reader is not None:
+            reader(self, change)
+
+    def end(self) -> dict[str, Samples]:
+        """All samples; what has not happened yet is censored."""
+        for node, seen in self._renewed.items():
+            if self._ready_nodes.get(node) == "True" and self.last_ns - seen > 15_000_000_000:
+                self.found["detection"].censored.append((self.last_ns - seen) / 1e9)
+        for pod in self._pods.values():
+            if "deleting" in pod and "gone" not in pod:
+                self.found["termination"].censored.append((self.last_ns - pod["deleting"]) / 1e9)
+        if not self.found["scheduling"].values:  # no Events were seen
+            for pod in self._pods.values():
+                if "bound" in pod:
+                    self._add("scheduling", pod["made"], pod["bound"])
+        waits = [(after[0] - before[1]) / 1e9 for runs in self._exits.values() for before, after in pairwise(runs)]
+        if waits:
+            self.found["backoff.longest"].values.append(max(waits))
+        return self.found
+
+    def _add(self, name: str, since_ns: int | None, until_ns: int) -> None:
+        if since_ns is not None and until_ns >= since_ns:
+            self.found[name].values.append((until_ns - since_ns) / 1e9)
+
+    def _pod(self, change: Change) -> None:
+        uid = change.object["metadata"]["uid"]
+        pod = self._pods.setdefault(uid, {})
+        status, spec = change.object.get("status") or {}, change.object["spec"]
+        if change.kind == "ADDED" and "nodeName" not in spec:
+            pod["made"] = change.t_ns
+            self._names[change.object["metadata"]["name"]] = pod
+        if spec.get("nodeName") and "bound" not in pod:
+            pod["node"] = spec["nodeName"]
+            if "made" in pod:
+                pod["bound"] = change.t_ns
+        self._runs(uid, status)
+        ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
+        if ready and "ready" not in pod and "bound" in pod:
+            pod["ready"] = change.t_ns
+            self._add("readiness", pod.get("running"), change.t_ns)
+        if change.object["metadata"].get("deletionTimestamp") and "deleting" not in pod and change.kind != "LISTED":
+            pod["deleting"] = change.t_ns
+            self._evicted(pod, change)
+        if change.kind == "DELETED" and "deleting" in pod and pod.get("node") not in self._lost:
+            pod["gone"] = change.t_ns
+            grace = change.object["metadata"].get("deletionGracePeriodSeconds")
+            took_s = (change.t_ns - pod["deleting"]) / 1e9
+            if pod.get("ready") and took_s < (spec.get("terminationGracePeriodSeconds") or grace or 30):
+                self._add("termination", pod["deleting"], change.t_ns)
+
+    def _runs(self, uid: str, status: dict[str, Any]) -> None:
+        """Runs of containers that failed: when each began and ended, as the kubelet says."""
+        for container in status.get("containerStatuses") or ():
+            runs = self._exits.setdefault((uid, container["name"]), [])
+            state, last = container.get("state") or {}, container.get("lastState") or {}
+            for ended in (last.get("terminated"), state.get("terminated")):
+                begin_ns = parse_time((ended or {}).get("startedAt"))
+                end_ns = parse_time((ended or {}).get("finishedAt"))
+                if begin_ns is None or end_ns is None or (runs and begin_ns <= runs[-1][0]):
+                    continue
+                runs.append((begin_ns, end_ns))
+                if len(runs) == 3 and runs[1][1] - runs[1][0] < SHORT_NS:  # the first is started again at once
+                    self._add("backoff.first", runs[1][1], begin_ns)
+
+    def _evicted(self, pod: dict[str, Any], change: Change) -> None:
+        lost_ns = self._lost.get(pod.get("node", ""))
+        if lost_ns is not None and (pod["node"], "evicted") not in self._exits:
+            self._exits[pod["node"], "evicted"] = []
+            self._add("eviction", lost_ns, change.t_ns)
+
+    def _event(self, change: Change) -> None:
+        about = change.object.get("involvedObject") or change.object.get("regarding") or {}
+        pod = self._pods.get(str(about.get("uid")))
+        reason, said = change.object.get("reason"), str(change.object.get("message") or change.object.get("note") or "")
+        at_ns = _stamp(change)
+        if reason == "SuccessfulCreate" and change.kind == "ADDED":
+            made = self._names.get(said.rpartition(" ")[2])
+            self._scheduled(made if made is not None else {}, "recorded", at_ns)
+        if pod is None or change.kind == "LISTED":
+            return
+        if reason == "Scheduled":
+            self._scheduled(pod, "chosen", at_ns)
+        if "bound" not in pod:
+            return
+        if reason in ("Pulling", "Pulled") and "image" not in pod:
+            pod["image"] = at_ns
+            self._add("sandbox", pod.get("chosen", pod["bound"]), at_ns)
+        if reason == "Pulled":
+            pod.setdefault("pulled", at_ns)
+            self._pull(said)
+        elif reason == "Created" and "created" not in pod:
+            pod["created"] = at_ns
+            self._add("create", pod.get("pulled"), at_ns)
+        elif reason == "Started" and "started" not in pod:
+            pod["started"], pod["running"] = at_ns, change.t_ns
+            self._add("start", pod.get("created"), at_ns)
+
+    def _scheduled(self, pod: dict[str, Any], what: str, at_ns: int) -> None:
+        """Its making and the choice of its node, in whichever order the Events came."""
+        pod.setdefault(what, at_ns)
+        if "recorded" in pod and "chosen" in pod and "timed" not in pod:
+            pod["timed"] = True
+            self._add("scheduling", pod["recorded"], pod["chosen"])
+
+    def _pull(self, said: str) -> None:
+        match = _PULLED.match(said)
+        if match is not None:
+            took_s = sum(float(number) * _UNITS[unit] for number, unit in _PARTS.findall(match[1]))
+            self.found["pull"].values.append(took_s)
+            if match[2] and took_s > 0:
+                self.found["bandwidth"].values.append(int(match[2]) / took_s)
+
+    def _slice(self, change: Change) -> None:
+        for endpoint in change.object.get("endpoints") or ():
+            pod = self._pods.get((endpoint.get("targetRef") or {}).get("uid", ""))
+            if pod and (endpoint.get("conditions") or {}).get("ready") and "ready" in pod and "served" not in pod:
+                pod["served"] = change.t_ns
+                self._add("endpoints", pod["ready"], change.t_ns)
+
+    def _lease(self, change: Change) -> None:
+        if self._stops is not None:
+            return
+        if change.object["metadata"].get("namespace") == "kube-node-lease" and change.kind != "DELETED":
+            self._renewed[change.object["metadata"]["name"]] = change.t_ns
+
+    def _node(self, change: Change) -> None:
+        name = change.object["metadata"]["name"]
+        conditions = (change.object.get("status") or {}).get("conditions") or ()
+        ready = next((c["status"] for c in conditions if c["type"] == "Ready"), "")
+        if ready == "Unknown" and self._ready_nodes.get(name) == "True":
+            self._lost[name] = change.t_ns
+            self._add("detection", (self._renewed if self._stops is None else self._stops).get(name), change.t_ns)
+        elif ready == "True":
+            self._lost.pop(name, None)
+        self._ready_nodes[name] = ready
+
+
+def _stamp(change: Change) -> int:
+    """When an Event was made: its name carries the nanoseconds; its arrival, if it does not, or another clock's."""
+    found = _NAMED.search(change.object["metadata"]["name"])
+    at_ns = int(found[1], 16) if found and change.kind == "ADDED" else change.t_ns
+    return at_ns if abs(at_ns - change.t_ns) < _APART_NS else change.t_ns
+
+
+_EVERYWHERE = ("nodes", "leases.coordination.k8s.io")
+_READERS: dict[str, Callable[[Measure, Change], None]] = {
+    "pods": Measure._pod,
+    "events": Measure._event,
+    "endpointslices.discovery.k8s.io": Measure._slice,
+    "leases.coordination.k8s.io": Measure._lease,
+    "nodes": Measure._node,
+}
+WATCHED = tuple(_READERS)
+
+
+def measured(
+    changes: Iterable[Change], namespaces: Iterable[str] = (), stops: Mapping[str, int] | None = None
+) -> dict[str, Samples]:
+    """The samples of every quantity in changes that come in order of arrival."""
+    measure = Measure(namespaces, stops)
+    for change in changes:
+        measure.take(change)
+    return measure.end()

@@ -1,0 +1,108 @@
+"""A profile: the figures of one real cluster, by which a simulated one differs from the usual one.
+
+```yaml
+cluster: kind on my laptop
+parameters:
+  runtime.sandbox: 310ms
+  node.grace: 40s
+  image.bandwidth: 25000000
+```
+
+Every figure has a name here, a unit, limits and what it is; where the usual one comes from stands where it is used.
+What is not named is as usual.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import Field, field_validator
+
+from simcluster.engine import MILLISECOND, MINUTE, SECOND, parse_duration
+from simcluster.engine.content import Content, load_content, nearest
+
+
+class Figure(NamedTuple):
+    """What may be set.
+
+    Attributes:
+        low, high: limits, in nanoseconds or in the unit.
+        unit: `ns` (written as a duration) or another one (written as a number).
+        usual: what a world takes by itself.
+        what: what it is.
+    """
+
+    low: int
+    high: int
+    unit: str
+    usual: int
+    what: str
+
+
+_MS = MILLISECOND
+FIGURES: dict[str, Figure] = {
+    "watch.delay": Figure(10_000, 2 * SECOND, "ns", 2_500_000, "median from a write to a watch's event"),
+    "scheduler.cycle": Figure(100_000, 5 * SECOND, "ns", 2_400_000, "median of a scheduling cycle"),
+    "scheduler.bind": Figure(100_000, 5 * SECOND, "ns", 1_900_000, "median of a binding"),
+    "runtime.sandbox": Figure(_MS, 60 * SECOND, "ns", 260 * _MS, "median of making a sandbox, its network included"),
+    "runtime.create": Figure(_MS, 60 * SECOND, "ns", 60 * _MS, "median of making a container"),
+    "runtime.start": Figure(_MS, 60 * SECOND, "ns", 70 * _MS, "median of starting a container"),
+    "image.resolve": Figure(_MS, 60 * SECOND, "ns", 450 * _MS, "median of finding an image at its registry"),
+    "image.bandwidth": Figure(10_000, 10**11, "bytes/s", 60_000_000, "of pulls on a node"),
+    "kubelet.backoff.initial": Figure(_MS, 5 * MINUTE, "ns", 10 * SECOND, "first back-off of a container that failed"),
+    "kubelet.backoff.maximum": Figure(_MS, 60 * MINUTE, "ns", 300 * SECOND, "longest such back-off"),
+    "kubelet.signal": Figure(0, 30 * SECOND, "ns", 83 * _MS, "from the wish to stop a container to its signal"),
+    "node.grace": Figure(SECOND, 60 * MINUTE, "ns", 50 * SECOND, "without news until a node is unknown"),
+    "node.monitor": Figure(100 * _MS, 5 * MINUTE, "ns", 5 * SECOND, "between looks at the nodes' health"),
+    "kubeproxy.sync": Figure(0, 5 * MINUTE, "ns", SECOND, "least time between two writings of a node's rules"),
+}
+
+
+class Profile(Content):
+    """Figures of a cluster.
+
+    Attributes:
+        cluster: which cluster, in words.
+        parameters: figure by name; durations in Go's notation.
+        evidence: what a fit has to say of each figure (interval, samples, goodness); nothing here reads it.
+        services: the call graph of an application, as `simcluster traffic` reads it.
+    """
+
+    cluster: str = ""
+    parameters: dict[str, str | int] = Field(default_factory=dict)
+    evidence: dict[str, Any] = Field(default_factory=dict)
+    services: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("parameters")
+    @classmethod
+    def _known(cls, given: dict[str, str | int]) -> dict[str, str | int]:
+        for name, value in given.items():
+            figure = FIGURES.get(name)
+            if figure is None:
+                near = nearest(name, FIGURES)
+                raise ValueError(f"unknown figure {name!r}; did you mean {near[0] if near else sorted(FIGURES)}?")
+            number = _number(name, value, figure)
+            if not figure.low <= number <= figure.high:
+                raise ValueError(f"{name} is from {figure.low} to {figure.high} {figure.unit}, not {number}")
+        return given
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """In nanoseconds, or the unit of each."""
+        return {name: _number(name, value, FIGURES[name]) for name, value in self.parameters.items()}
+
+
+def read_profile(path: Path) -> Profile:
+    """The profile in a file. Raises ContentError, which names the line."""
+    return load_content(path, Profile)
+
+
+def _number(name: str, value: str | int, figure: Figure) -> int:
+    if figure.unit == "ns":
+        if not isinstance(value, str):
+            raise ValueError(f"{name} is a duration such as 250ms, not {value!r}")
+        return parse_duration(value)
+    if not isinstance(value, int):
+        raise ValueError(f"{name} is a number of {figure.unit}, not {value!r}")
+    return value
