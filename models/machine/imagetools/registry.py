@@ -2,23 +2,7 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from simcluster.models.machine.imagetools import bulk, disk, dns, netcat, network, openssl, system
-=======
-from simcluster.models.machine.imagetools import (
-    bulk,
-    copying,
-    disk,
-    dns,
-    files,
-    git,
-    netcat,
-    network,
-    openssl,
-    system,
-    tar,
-)
->>>>>>> main
+from simcluster.models.machine.imagetools import bulk, disk, dns, git, netcat, network, openssl, system
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall
 
 TOOLS: dict[str, Tool] = {
@@ -30,7 +14,6 @@ TOOLS: dict[str, Tool] = {
     **bulk.TOOLS,
     **openssl.TOOLS,
     **git.TOOLS,
-    **copying.TOOLS,
 }
 #: Variables of every shell.
 _SHELL = ("PATH", "HOSTNAME", "HOME", "PWD", "OLDPWD", "SHLVL", "_", "TERM")

@@ -17,9 +17,6 @@ from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.paths import Stat
 from simcluster.models.userland.place import Call, Who
 
-#: Tools of an image that show the container's own state, and not what the common ones would.
-_OWN = ("chroot", "curl", "dd", "df", "dig", "fallocate", "host", "hostname", "nc", "nproc", "nslookup", "openssl",
-        "ping", "ps", "stress", "truncate", "uname", "wget")  # fmt: skip
 #: Tools that the kernel can hinder.
 _HINDERED = ("date", "sleep")
 
@@ -116,7 +113,8 @@ class ContainerPlace:
         """A tool that shows the container's state."""
         kernel = self.container.kernel
         hindered = call.name in _HINDERED and kernel is not None and kernel.syscalls.rules
-        return TOOLS[call.name](self._inner(call)) if call.name in _OWN or hindered else None
+        ours = call.name in TOOLS and (hindered or call.name not in _HINDERED)
+        return TOOLS[call.name](self._inner(call)) if ours else None
 
     def program(self, call: Call) -> Outcome | None:
         """A client that the container's own program brings."""

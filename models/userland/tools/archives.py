@@ -50,7 +50,7 @@ def tar(call: Call) -> Outcome:
             if modes
             else "You must specify one of the '-Acdtrux', '--delete' or '--test-label' options"
         )
-        return call.wrong(said, 2)
+        return call.wrong(said, 2) if call.gnu else call.wrong("must specify at least one of -c, -x or -t")
     name = given.values.get("f", "-")
     if modes[0] == "c":
         return _create(
@@ -84,26 +84,32 @@ def _create(
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
         for word in words:
             if inner.look(word, follow=False) is None:
-                call.complain(f"{word}: Cannot stat: No such file or directory")
+                shown_name = f"{word}: Cannot stat" if call.gnu else word.lstrip("/")
+                call.complain(f"{shown_name}: No such file or directory")
                 continue
             for path in _below(inner, word):
                 if not excluded or excluded not in path:
                     _add(inner, archive, path, shown)
     if any(word.startswith("/") for word in words):
-        call.said.insert(0, f"{call.name}: Removing leading `/' from member names\n")
-    failed = any("Cannot stat" in text for text in call.said)
-    if failed and call.gnu:
-        call.complain("Exiting with failure status due to previous errors")
+        removing = "Removing leading `/'" if call.gnu else "removing leading '/'"
+        call.said.insert(0, f"{call.name}: {removing} from member names\n")
+    failed = any("No such file" in text for text in call.said)
+    if failed:
+        call.complain(
+            "Exiting with failure status due to previous errors"
+            if call.gnu
+            else "error exit delayed from previous errors"
+        )
     text = packed(buffer.getvalue()) if zipped else buffer.getvalue().decode("utf-8", "surrogateescape")
     listing = "".join(line + "\n" for line in shown) if verbose else ""
     if name == "-":
-        return Outcome(text, "".join(call.said) + listing, 2 if failed else 0)
+        return Outcome(text, "".join(call.said) + listing, (2 if call.gnu else 1) if failed else 0)
     try:
         call.files.write(call.resolved(name), text)
     except FileError as problem:
         call.complain(f"{name}: Cannot open: {problem}")
         failed = True
-    return Outcome(listing, "".join(call.said), 2 if failed else 0)
+    return Outcome(listing, "".join(call.said), (2 if call.gnu else 1) if failed else 0)
 
 
 def _below(call: Call, name: str) -> list[str]:
@@ -150,6 +156,8 @@ def _open(call: Call, name: str, folder: str, words: list[str], *, listing: bool
     there = call.files.look(target)
     if there is None or not there.is_folder:
         more = "tar: Error is not recoverable: exiting now\n" if call.gnu else ""
+        if not call.gnu:
+            return Outcome(stderr=f"tar: can't change directory to '{folder}': No such file or directory\n", code=1)
         return Outcome(stderr=f"tar: {folder}: Cannot open: No such file or directory\n{more}", code=2)
     try:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:

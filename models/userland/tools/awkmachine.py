@@ -6,7 +6,6 @@ import math
 import re
 from typing import Any
 
-from simcluster.engine.arithmetic import power
 from simcluster.engine.streams import mix
 from simcluster.models.userland.formats import floating
 from simcluster.models.userland.outcome import ROOM, Exhausted, fitting
@@ -16,7 +15,7 @@ from simcluster.models.userland.regex import compile_pattern
 from simcluster.models.userland.tools.awkfunctions import called
 from simcluster.models.userland.tools.awkparser import AwkError, Node
 from simcluster.models.userland.tools.awkprinting import printed
-from simcluster.models.userland.tools.awkvalues import Field, looks_numeric, number
+from simcluster.models.userland.tools.awkvalues import Field, looks_numeric, number, raised
 
 #: Steps of one program, and functions that may call each other.
 STEPS_MAX, CALLS_MAX = 400_000, 100
@@ -507,7 +506,7 @@ class Machine:
                     raise AwkError("cmd. line:1: Division by zero")
                 return math.nan if operator == "%" or a == 0 or a != a else math.copysign(math.inf, a)
             if operator == "^":
-                return _power(a, b)
+                return raised(a, b)
             return {"+": a + b, "-": a - b, "*": a * b, "/": a / (b or 1), "%": math.fmod(a, b or 1)}[operator]
         except OverflowError:
             return math.inf
@@ -588,15 +587,6 @@ class Machine:
         """A number from 0 to 1."""
         self.draws += 1
         return (mix(self.seed + 1, self.draws) >> 11) / (1 << 53)
-
-
-def _power(a: float, b: float) -> float:
-    if b == int(b) and abs(b) < 1100:
-        value = 1.0
-        for _ in range(int(abs(b))):
-            value *= a
-        return value if b >= 0 else 1 / value
-    return power(a, b) if a > 0 else math.nan
 
 
 def _indexes(node: Any, name: str) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
+
+from simcluster.engine.arithmetic import power
 
 _NUMBER = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*", re.ASCII)
 _LEADING = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
@@ -26,3 +29,13 @@ def number(value: Any) -> float:
 def looks_numeric(value: Any) -> bool:
     """Whether a value compares as a number."""
     return isinstance(value, float) or (isinstance(value, Field) and _NUMBER.fullmatch(value) is not None)
+
+
+def raised(a: float, b: float) -> float:
+    """A power; not a number where there is none."""
+    if b == int(b) and abs(b) < 1100:
+        value = 1.0
+        for _ in range(int(abs(b))):
+            value *= a
+        return value if b >= 0 else 1 / value
+    return power(a, b) if a > 0 else math.nan

@@ -37,7 +37,7 @@ class _Calculator:
         value, places = self._compare()
         if self.at < len(self.tokens):
             raise ValueError
-        digits = str(abs(value)).rjust(places + 1, "0")
+        digits: str = str(abs(value)).rjust(places + 1, "0")
         text = digits if not places else f"{digits[:-places].lstrip('0')}.{digits[-places:]}"
         return ("-" if value < 0 else "") + str(text)
 

@@ -102,7 +102,9 @@ def copy(call: Call) -> Outcome:
             )
             continue
         if given.has("v"):
-            out.append(f"renamed '{source}' -> '{end}'\n" if call.name == "mv" else f"'{source}' -> '{end}'\n")
+            out.append(
+                f"renamed '{source}' -> '{end}'\n" if call.name == "mv" and call.gnu else f"'{source}' -> '{end}'\n"
+            )
     return call.done("".join(out))
 
 

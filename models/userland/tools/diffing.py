@@ -222,7 +222,9 @@ def compare(call: Call) -> Outcome:
         inside = a[:at][-1:] != b"\n"
         where = f"after byte {at}, {'in line' if inside else 'line'} {line if inside else line - 1}"
         return Outcome(stderr=f"cmp: EOF on {short} {where if at else 'which is empty'}\n", code=1)
-    return Outcome(f"{given.words[0]} {given.words[1]} differ: byte {at + 1}, line {line}\n", code=1)
+    return Outcome(
+        f"{given.words[0]} {given.words[1]} differ: {'byte' if call.gnu else 'char'} {at + 1}, line {line}\n", code=1
+    )
 
 
 TOOLS: dict[str, Tool] = {"cmp": compare, "diff": diff}

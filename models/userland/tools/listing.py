@@ -136,7 +136,7 @@ class _Lister:
         links = [str(stat.links) for _, stat in entries]
         wide = [max(map(len, column), default=0) for column in (links, owners, groups, sizes)]
         if not self.call.gnu:
-            wide = [max(wide[0], 5), 8, 8, 9] if not self.given.has("h") else [5, 8, 8, 7]
+            wide = [max(wide[0], 4), 8, 8, 9]
         out = []
         for at, (name, stat) in enumerate(entries):
             target = f" -> {stat.target}" if stat.kind == "link" else ""
