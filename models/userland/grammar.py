@@ -65,6 +65,22 @@ def complaint(problem: ShellSyntaxError, face: Face, name: str, text: str) -> st
     return f"{name}: syntax error: {said}\n"
 
 
+def is_unfinished(text: str, *, bash: bool = True) -> bool:
+    """Whether a script goes on in the next line: an open quote, bracket, compound command or here-document.
+
+    >>> is_unfinished("for i in 1 2"), is_unfinished("cat <<EOF"), is_unfinished("echo a \\\\"), is_unfinished("echo )")
+    (True, True, True, False)
+    """
+    if text.endswith("\\") and not text.endswith("\\\\"):
+        return True
+    try:
+        parser = _Parser(text, 0, 0, bash)
+        parser.script("")
+    except ShellSyntaxError as problem:
+        return not problem.token or bool(problem.matching)
+    return parser.open_here
+
+
 def _compiled(text: str, position: int, depth: int, bash: bool) -> tuple[Code, int]:
     """The code of a text, or of what stands from a position up to the parenthesis that closes it, and where it ends."""
     try:
@@ -110,6 +126,11 @@ class _Parser:
                 raise ShellSyntaxError("", self._line(), closer, matching=closer)
             raise self._unexpected()
         return block
+
+    @property
+    def open_here(self) -> bool:
+        """Whether a here-document lacks its end."""
+        return self._lexer.open_here
 
     def _line(self) -> int:
         return bisect_left(self._newlines, self._token.start) + 1

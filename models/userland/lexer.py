@@ -98,6 +98,7 @@ class Lexer:
         self.position = 0
         self.bash = bash
         self.depth = depth
+        self.open_here = False  # a here-document has no end
         self.pattern = False  # the next word is a regular expression of [[ =~ ]]
         self._compile = compile_inner
         self._here: list[tuple[list[Word], str, bool, bool]] = []
@@ -219,6 +220,8 @@ class Lexer:
                 if line == end:
                     break
                 lines.append(line + "\n")
+            else:
+                self.open_here = True
             self.position = min(self.position, len(self.text))
             body = "".join(lines)
             inner = Lexer(body, self._compile, self.bash, self.depth + 1)

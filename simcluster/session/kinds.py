@@ -18,7 +18,7 @@ from simcluster.session.looks import desk_charge, kubectl_charge, only_looks
 from simcluster.surface.desk import Desk, Doors
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import NodeShell
-from simcluster.surface.protocols import Clock, CommandResult
+from simcluster.surface.protocols import Clock, CommandResult, Workstation
 from simcluster.world import World
 from simcluster.world.deskuplink import DeskUplink
 from simcluster.world.graphs import UNNAMED, add_users, deploy_graph, graph_in, habits_of
@@ -74,6 +74,10 @@ class Executor:
     def kubectl(self, request: Request) -> CommandResult:
         """`kubectl TEXT`, without a shell."""
         return self._kubectl_of(request.identity).run(request.text, request.stdin)
+
+    def equip(self, workstation: Workstation) -> None:
+        """Put programs of whoever sits there on the desk, such as an editor."""
+        self._own_kubectl().workstation = workstation
 
     def _own_kubectl(self) -> Kubectl:
         return self._kubectl_of("")
