@@ -92,7 +92,7 @@ def _cd(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> Non
         why = "Not a directory" if found is not None else "No such file or directory"
         dash = runner.place.face.shell == "dash"
         text = f"{target}: {why}" if bash else f"can't cd to {target}" + ("" if dash else f": {why}")
-        refuse(runner, process, argv, fds, text, 2 if dash else 1)
+        refuse(runner, process, argv, fds, text, 1 if bash else 2)
         return
     process.variables["OLDPWD"] = process.cwd
     process.cwd = process.path(target or ".")

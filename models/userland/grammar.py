@@ -243,7 +243,7 @@ class _Parser:
             return self._redirected(process_of("sub", body))
         if token.kind == "word":
             compound = _COMPOUND.get(token.text)
-            if compound is not None and (self._bash or token.text not in ("function", "[[")):
+            if compound is not None and (self._bash or token.text != "function"):
                 self._advance()
                 return self._redirected(compound(self))
             if token.text in _CLOSERS:

@@ -67,7 +67,6 @@ GNU_ONLY = (
     "tmux",
     "whereis",
     "hd",
-    "bc",
     "file",
     "zgrep",
     "vim",

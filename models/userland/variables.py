@@ -63,7 +63,7 @@ def _local(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> 
     entry = next((each for each in reversed(process.calls) if each.kind == "function"), None)
     if entry is None and argv[0] == "local":
         text = "can only be used in a function" if runner.place.face.bash else "not in a function"
-        refuse(runner, process, argv, fds, text)
+        refuse(runner, process, argv, fds, text, 1 if runner.place.face.bash else 2)
         return
     letters = "".join(word[1:] for word in argv[1:] if word[:1] == "-")
     words = [word for word in argv[1:] if word[:1] not in "-+"]

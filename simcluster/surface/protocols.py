@@ -182,6 +182,9 @@ class Session(Protocol):
     def kubectl(self, command: str, stdin: str = "") -> CommandResult:
         """Run `kubectl COMMAND`, without a shell; `stdin` is what `-f -` reads."""
 
+    def sh(self, command: str, stdin: str = "") -> CommandResult:
+        """Run a command line at the operator's desk: a shell with kubectl, ssh, jq and files."""
+
     def node(self, name: str) -> Shell:
         """A root shell on a node. Unknown names answer every command as ssh would."""
 

@@ -64,7 +64,7 @@ def _run(call: Call, text: str, separator: str | None, assigned: list[str], word
             machine.assign_text(name, unescaped(value))
         code = machine.run(words)
     except (AwkError, RegexError) as problem:
-        return Outcome(stderr=f"{call.name}: {problem}\n", code=2)
+        return Outcome(stderr=f"{call.name}: {problem}\n", code=2 if call.gnu else 1)
     except TooHard:
         return Outcome(stderr=f"{call.name}: regular expression too hard\n", code=2)
     except RecursionError:
@@ -73,7 +73,7 @@ def _run(call: Call, text: str, separator: str | None, assigned: list[str], word
     tail = tuple(machine.commands)
     if tail:
         return Outcome(stderr=errors, code=code, runs=_commands(call, tail, out, code))
-    return Outcome(out, "".join(call.said) + errors, code or (2 if call.said else 0))
+    return Outcome(out, "".join(call.said) + errors, code or ((2 if call.gnu else 1) if call.said else 0))
 
 
 def _commands(

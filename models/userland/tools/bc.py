@@ -39,7 +39,7 @@ class _Calculator:
             raise ValueError
         digits: str = str(abs(value)).rjust(places + 1, "0")
         text = digits if not places else f"{digits[:-places].lstrip('0')}.{digits[-places:]}"
-        return ("-" if value < 0 else "") + str(text)
+        return f"-{text}" if value < 0 else f"{text}"
 
     def _take(self, *signs: str) -> str:
         if self.at < len(self.tokens) and self.tokens[self.at] in signs:

@@ -66,6 +66,10 @@ def grep(call: Call) -> Outcome:
         "efmABCd include exclude exclude-dir binary-files label",
         _LONG,
     )
+    if not call.gnu:
+        unknown = next((word for word in call.args if word.startswith("--") and len(word) > 2), "")
+        if unknown or given.has("P"):
+            return _usage(call, f"unrecognized option '{unknown}'" if unknown else "invalid option -- 'P'")
     if given.problem:
         return _usage(call, given.problem)
     words, patterns = list(given.words), _patterns(call, given)
@@ -177,6 +181,8 @@ class _Search:
                 if self.found and self.given.has("q"):
                     return Outcome(code=0)
         errors = "" if self.given.has("s") else "".join(self.call.said)
+        if self.given.has("L") and not self.call.gnu and not self.failed:
+            return Outcome("".join(self.out), errors, 0)
         code = 2 if self.failed and not (self.found and self.given.has("q")) else int(not self.found)
         return Outcome("".join(self.out), errors, code)
 

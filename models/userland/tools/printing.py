@@ -39,7 +39,7 @@ def printf(call: Call) -> Outcome:
         if call.place.face.bash:
             return Outcome(stderr="printf: usage: printf [-v var] format [arguments]\n", code=2)
         name = call.shell[0] or "sh"
-        return Outcome(stderr=f"{name}: usage: printf FORMAT [ARGUMENT...]\n", code=1)
+        return Outcome(stderr=f"{name}: usage: printf FORMAT [ARGUMENT...]\n", code=2)
     printer = _Printf(call, list(words[1:]))
     text = printer.run(words[0])
     return Outcome(text, "".join(call.said), 1 if call.said else 0)
@@ -389,10 +389,16 @@ def date(call: Call) -> Outcome:
     if "d" not in given.values:
         return Outcome(formatted(form, now_ns) + "\n")
     found_at = read_date(given.values["d"], now_ns)
+    if not call.gnu and _BUSYBOX_DATE.fullmatch(given.values["d"]) is None:
+        found_at = None
     if found_at is None:
         said = f"invalid date ‘{given.values['d']}’" if call.gnu else f"invalid date '{given.values['d']}'"
         return Outcome(stderr=f"date: {said}\n", code=1)
     return Outcome(formatted_at(form, *found_at) + "\n")
+
+
+#: What BusyBox' `date -d` takes.
+_BUSYBOX_DATE = re.compile(r"@\d+|(?:\d{4}-\d\d?-\d\d? )?\d\d?:\d\d(?::\d\d)?|\d{4}-\d\d?-\d\d?")
 
 
 def _iso(args: list[str]) -> list[str]:

@@ -199,6 +199,8 @@ class Parser:
                 command.target = places.get(command.text, len(commands))
 
     def _fail(self, text: str) -> SedError:
+        if text.startswith("unterminated `s'"):
+            return SedError(f"-e expression #1, char {self.at}: {text}", "unmatched '/'")
         return SedError(f"-e expression #1, char {self.at}: {text}", text)
 
     def _skip(self, blanks: str) -> None:
@@ -279,7 +281,9 @@ class Parser:
         try:
             return compile_pattern(source, self.kind, ignore_case=ignore_case, multiline=multiline)
         except RegexError as problem:
-            raise self._fail(str(problem)) from None
+            text = str(problem)
+            unclosed = not self.gnu and text.startswith("Unmatched [")
+            raise SedError("", "unmatched '/'") if unclosed else self._fail(text) from None
 
     def _until(self, delimiter: str, problem: str) -> str:
         """Text up to the delimiter, in which `\\DELIMITER` is the delimiter itself."""

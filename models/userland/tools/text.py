@@ -226,7 +226,7 @@ def wc(call: Call) -> Outcome:
         width = 1 if single else 7 if piped else len(str(_size(call, given.words)))
         lines = [" ".join(f"{number:{width}d}" for number in row) + (f" {name}" if name else "") for row, name in rows]
     else:
-        one = len(wanted) == 1
+        one = len(wanted) == 1 and len(rows) == 1
         lines = [
             " ".join(f"{number:9d}" if not one else str(number) for number in row) + (f" {name}" if name else "")
             for row, name in rows

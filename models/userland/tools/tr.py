@@ -18,6 +18,10 @@ def tr(call: Call) -> Outcome:
     if given.problem:
         return call.wrong(given.problem)
     words = given.words
+    if not call.gnu:
+        words = words[:2] if not given.has("d") or given.has("s") else words[:1]
+        if len(words) == 1 and not given.has("d", "s"):
+            return Outcome(call.stdin())
     if not words or (len(words) < 2 and not given.has("d", "s")):
         what = (
             "missing operand"
