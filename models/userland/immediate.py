@@ -17,7 +17,7 @@ from simcluster.models.userland.steps import STEPS
 #: Substitutions of substitutions for which there are processes: a function that calls itself so never ends.
 DEPTH_MAX = 25
 #: Instructions that one command line may run in all before it counts as endless.
-WORK_MAX = 120_000
+WORK_MAX = 40_000
 
 
 class Shell(ShellRunner):

@@ -51,7 +51,7 @@ class Processes(ABC):
     #: Whether what it sets holds for the container itself: its own script, not a command that somebody executes in it.
     lasts: ClassVar[bool] = False
     #: Instructions a process may run at one instant; one that never waits is slowed to this many in `BUSY_NS`.
-    steps_max: ClassVar[int] = 20_000
+    steps_max: ClassVar[int] = 10_000
     depth = 0  # of command substitutions inside of one another
 
     def __init__(self, place: Place) -> None:

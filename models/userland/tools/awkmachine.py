@@ -450,7 +450,9 @@ class Machine:
     def _operation(self, node: Node) -> Any:
         kind = node[0]
         if kind == "concat":
-            return fitting(self.text(self.value(node[1])) + self.text(self.value(node[2])))
+            text = fitting(self.text(self.value(node[1])) + self.text(self.value(node[2])))
+            self.steps += len(text) // 200
+            return text
         if kind == "binary":
             return self._arithmetic(node[1], number(self.value(node[2])), number(self.value(node[3])))
         if kind == "compare":

@@ -29,7 +29,7 @@ def bc(call: Call) -> Outcome:
 
 class _Calculator:
     def __init__(self, text: str, scale: int) -> None:
-        self.tokens = re.findall(r"\d+\.?\d*|\.\d+|sqrt|[-+*/%^()]|<=|>=|==|!=|<|>|\S", text)
+        self.tokens: list[str] = re.findall(r"\d+\.?\d*|\.\d+|sqrt|[-+*/%^()]|<=|>=|==|!=|<|>|\S", text)
         self.scale = scale
         self.at = 0
 

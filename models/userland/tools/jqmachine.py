@@ -222,7 +222,9 @@ class Machine:
     def _binary(self, node: Node, value: Any, path: Path, scope: Scope) -> Iterator[Found]:
         for right in self.run(node[3], value, scope):
             for left in self.run(node[2], value, scope):
-                yield applied(node[1], left, right), None
+                made = applied(node[1], left, right)
+                self.steps += len(made) // 200 if isinstance(made, (str, list, dict)) else 0
+                yield made, None
 
     def _negated(self, node: Node, value: Any, path: Path, scope: Scope) -> Iterator[Found]:
         for found in self.run(node[1], value, scope):

@@ -108,6 +108,8 @@ def applied(operator: str, a: Any, b: Any) -> Any:
         return b if a is None else a
     if kinds == ("number", "number"):
         return _arithmetic(operator, a, b)
+    if isinstance(a, list) and isinstance(b, list) and len(a) + len(b) > 500_000:
+        raise Exhausted
     if operator == "+" and kinds[0] == kinds[1] and kinds[0] in ("string", "array", "object"):
         return {**a, **b} if kinds[0] == "object" else fitting(a + b) if kinds[0] == "string" else a + b
     if operator == "-" and kinds == ("array", "array"):

@@ -13,7 +13,7 @@ from simcluster.models.userland.regex import Match, Pattern
 from simcluster.models.userland.tools.lines import cut, split_lines
 
 #: Commands of one run: a loop of labels that never ends is ended with the process.
-STEPS_MAX = 300_000
+STEPS_MAX = 200_000
 
 
 class SedError(Exception):
@@ -120,7 +120,7 @@ class Sed:
         self.replaced = False
         at = 0
         while at < len(self.commands):
-            self.steps += 1
+            self.steps += 1 + (len(self.space) + len(self.hold)) // 100
             if self.steps > STEPS_MAX:
                 raise Exhausted
             command = self.commands[at]
