@@ -229,6 +229,11 @@ def _foreign_probe(scene: Scene) -> Any:
     return {"grpc": {"port": port}} if http else {"httpGet": {"path": "/", "port": port}}
 
 
+def _selected(scene: Scene) -> dict[str, str]:
+    """The labels by which the target knows its pods."""
+    return dict((scene.workload()["spec"].get("selector") or {}).get("matchLabels") or {})
+
+
 def _name(scene: Scene) -> str:
     return scene.ref.name
 
@@ -269,6 +274,7 @@ NAMES: Mapping[str, Callable[[Scene], Any]] = {
     "claim": _claim,
     "namespace": _namespace,
     "foreign_probe": _foreign_probe,
+    "pod_labels": _selected,
     "name": _name,
     "old": _old,
 }

@@ -53,7 +53,7 @@ def latent(world: World, twin: World, namespace: str, changed: Iterable[ChangedF
         for name in dict.fromkeys(closed)
         if name in open_there and name not in open_here
     ]
-    found += [*_fewer(world, twin, namespace), *_misled(world, twin, namespace)]
+    found += [*_fewer(world, twin, namespace), *_misled(world, twin, namespace), *_unserved(world, twin, namespace)]
     return [*found, *_longer_ways(world, twin, open_here), *_shut(world, twin, namespace)]
 
 
@@ -119,6 +119,47 @@ def _behind(world: World, namespace: str) -> dict[str, dict[str, None]]:
         for endpoint in piece.get("endpoints") or ():
             for address in endpoint["addresses"]:
                 programs.update(dict.fromkeys(_run_by(pods[address]) if address in pods else ()))
+    return found
+
+
+def _unserved(world: World, twin: World, namespace: str) -> Iterator[str]:
+    """Ports of Services at which somebody answers in the twin and nobody here; Services that follow no pods any more.
+
+    A Service that is gone is missed by whoever needs it; one that stands and leads nowhere waits for its next caller.
+    """
+    here, there = _answering(world, namespace), _answering(twin, namespace)
+    store, usual = world.api.store, twin.api.store
+    for service in store.objects("services", namespace):
+        name, spec = name_of(service), service["spec"]
+        known = usual.get("services", namespace, name)
+        if known is None or spec.get("type") == "ExternalName":
+            continue
+        if known["spec"].get("selector") and not spec.get("selector"):
+            yield f"the addresses of Service {name} are kept by hand"
+            continue
+        dead = sorted(there.get(name, set()) - here.get(name, set()))
+        wanted = {port["port"] for port in spec.get("ports") or ()}
+        for port in [one for one in dead if one in wanted][:1]:
+            yield f"nobody answers at port {port} of Service {name}, and somebody does without the incident"
+
+
+def _answering(world: World, namespace: str) -> dict[str, set[int]]:
+    """Ports of the Services of a namespace behind which somebody listens."""
+    network, found = world.network, dict[str, set[int]]()
+    for piece in world.api.store.objects("endpointslices.discovery.k8s.io", namespace):
+        name = labels_of(piece).get("kubernetes.io/service-name", "")
+        service = world.api.store.get("services", namespace, name)
+        ports = service["spec"].get("ports") or () if service is not None else ()
+        numbers = {one.get("name", ""): one["port"] for one in ports}
+        for port in piece.get("ports") or ():
+            at = [
+                (address, port["port"])
+                for endpoint in piece.get("endpoints") or ()
+                if (endpoint.get("conditions") or {}).get("ready", True)
+                for address in endpoint["addresses"]
+            ]
+            if any(network.connect(place) == "ok" for place in at) and port.get("name", "") in numbers:
+                found.setdefault(name, set()).add(numbers[port.get("name", "")])
     return found
 
 

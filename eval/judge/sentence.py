@@ -177,11 +177,21 @@ class Sentence:
         return span._replace(role="void") if gone else span
 
     def _evidence_in(self, span: Span, known: Known) -> list[Evidence]:
-        hits = [hit for hit in self.hits if span.start <= hit.start and hit.end <= span.end]
+        hits = [hit for hit in self.hits if span.start <= hit.start and hit.end <= span.end and not self._in_name(hit)]
         return [
             Evidence(family, start, end, anchor, "denied" if denied and span.role != "void" else span.role)
             for family, start, end, anchor, denied in families_among(hits, self.found, known)
         ]
+
+    def _in_name(self, hit: Hit) -> bool:
+        """Whether the word is a piece of a name (`user-service`) or of a term (`node selector`), and says nothing."""
+        if hit.end - hit.start > 1:
+            return False
+        if hit.phrase == "selector*":
+            return hit.start > 0 and self.found[hit.start - 1].text == "node"
+        if hit.phrase not in ("service", "services", "svc"):
+            return False
+        return any(m.start <= hit.start < m.end and m.end - m.start > 1 for m in self.mentions)
 
     def _blames(self) -> bool:
         said = [hit for hit in self._cue("blames") if not denied(hit, self.hits, self.found, frozenset())]

@@ -116,9 +116,25 @@ def _tried(repair: Repair, marks: list[dict[str, str]], fork: Mended) -> Finding
             result = perform(fork, done, fork.task.namespace)
             if result.exit_code:
                 return Finding(name, False, f"{step.kubectl or step.sh}: {result.stderr.strip()[:200]}")
+    for one in dict.fromkeys(one["object"] for one in marks if "object" in one):
+        for reader in _readers(fork.world, fork.task.namespace, one):
+            fork.kubectl(f"rollout restart {reader} -n {fork.task.namespace}")
     fork.wait("90s")
     verdict = fork.examined()
     return Finding(name, verdict.passed, verdict.why_not)
+
+
+def _readers(world: World, namespace: str, label: str) -> list[str]:
+    """Workloads whose pods mount a ConfigMap or Secret: programs read their files when they start."""
+    kind, _, name = label.partition("/")
+    if kind not in ("configmap", "secret"):
+        return []
+    return [
+        f"deployment/{name_of(one)}"
+        for one in world.api.store.objects("deployments.apps", namespace)
+        for volume in one["spec"]["template"]["spec"].get("volumes") or ()
+        if (volume.get("configMap") or {}).get("name") == name or (volume.get("secret") or {}).get("secretName") == name
+    ]
 
 
 def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> dict[str, list[dict[str, str]]]:

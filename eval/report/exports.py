@@ -10,6 +10,7 @@ from simcluster.engine import format_rfc3339
 from simcluster.eval.isolation.ending import DONE, HARNESS_ERROR
 from simcluster.eval.process.transcript import Turn
 from simcluster.eval.report.markup import Markup, tag
+from simcluster.eval.statistics import Condition
 from simcluster.session.log import versions
 
 Record = Mapping[str, Any]
@@ -30,6 +31,30 @@ def junit(records: Sequence[Record]) -> str:
         cases = (Markup(f"\n{_case(one)}") for one in runs)
         suites.append(Markup("\n") + tag("testsuite", *cases, name=agent, **counts))
     document = tag("testsuites", *map(Markup, suites), name="simcluster")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{document}\n'
+
+
+def conditions(found: Sequence[Condition], agent: str) -> str:
+    """A JUnit document of a gate: a case for each condition."""
+    failures = sum(not one.passed for one in found)  # integers
+    cases = [
+        tag(
+            "testcase",
+            *([] if one.passed else [tag("failure", one.says, message=one.says)]),
+            classname=f"simcluster.gate.{agent}",
+            name=one.name,
+        )
+        for one in found
+    ]
+    suite = tag(
+        "testsuite",
+        *(Markup(f"\n{case}") for case in cases),
+        name=f"gate {agent}",
+        tests=len(found),
+        failures=failures,
+        errors=0,
+    )
+    document = tag("testsuites", Markup(f"\n{suite}"), name="simcluster")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{document}\n'
 
 

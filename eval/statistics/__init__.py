@@ -2,7 +2,20 @@
 
 from simcluster.eval.statistics.agreement import cohen_kappa
 from simcluster.eval.statistics.compare import Comparison, compare
+from simcluster.eval.statistics.gate import Condition, Limits, judged
 from simcluster.eval.statistics.intervals import Interval, bootstrap, wilson
 from simcluster.eval.statistics.repeats import pass_any, pass_every
 
-__all__ = ["Comparison", "Interval", "bootstrap", "cohen_kappa", "compare", "pass_any", "pass_every", "wilson"]
+__all__ = [
+    "Comparison",
+    "Condition",
+    "Interval",
+    "Limits",
+    "bootstrap",
+    "cohen_kappa",
+    "compare",
+    "judged",
+    "pass_any",
+    "pass_every",
+    "wilson",
+]

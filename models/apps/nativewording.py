@@ -98,6 +98,8 @@ def words(client: str, cause: Cause) -> str:
     """
     known = _WORDS[client]
     template = known[RESET] if cause.kind in (STATUS, BROKEN) else known.get(cause.kind, known[RESET])
+    if cause.text == "EOF":  # hung up on while it introduced itself
+        template = known[PROTOCOL] if client == "mongoc" else known[RESET]
     operation = cause.path[-1].operation if cause.path else ""
     for mark, value in (("{host}", cause.host), ("{port}", str(cause.port)), ("{operation}", operation)):
         template = template.replace(mark, value)

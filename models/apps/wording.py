@@ -90,12 +90,12 @@ def describe(cause: Cause) -> str:
 
 def _transport(client: str, cause: Cause) -> str:
     where = f"{cause.address}:{cause.port}"
+    if client in nativewording.CLIENTS and (cause.kind == UNCONNECTED or cause.text in ("", "EOF")):
+        return nativewording.words(client, cause)
     if cause.text and cause.kind != UNCONNECTED:
         return _ANSWERED.get(client, "") + cause.text
     if client in _STORE_WORDS:
         return _store(client, cause, where)
-    if client in nativewording.CLIENTS:
-        return nativewording.words(client, cause)
     if client == "stackexchange-redis":
         if cause.kind == UNCONNECTED:
             return _REDIS.format(last=LOCAL_ERRORS[cause.text][1])

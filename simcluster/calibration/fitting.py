@@ -8,8 +8,10 @@ quantity one to one). What has too few samples, or is told too coarsely, stays a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -31,13 +33,15 @@ MOVED_BY = {
     "pull": "image.resolve",
     "bandwidth": "image.bandwidth",
 }
-#: Of these one sample says something: they are settings, the same every time.
+#: These are settings, the same every time: so many samples say something of them.
 #: Told by arrivals alone: the others by what the cluster says of its own clock.
 _BY_ARRIVAL = ("readiness", "endpoints", "termination")
-_SETTINGS = ("detection", "backoff.first")
+_SETTINGS = {"detection": 1, "backoff.first": 1}
 ROUNDS, SEEDS = 3, 2
 #: How much a quantity moves with its figure is learned between rounds, within these limits.
 _FLATTEST, _STEEPEST = 0.5, 8.0
+#: ... from rounds whose figures differ by more than this share; nearer ones show their seeds.
+_FAR = 0.2
 #: Shorter pulls are asking and unpacking: they tell nothing of bandwidth.
 _LONG_PULL_S = 5.0
 
@@ -127,7 +131,7 @@ def profile_of(figures: dict[str, int], **more: Any) -> Profile:
 def _identifiable(one: Evidence, found: dict[str, Samples]) -> bool:
     """Whether the recording says enough of a quantity to move its figure; if not, why is added to the warnings."""
     samples = found[one.quantity].values
-    if samples and len(samples) < (1 if one.quantity in _SETTINGS else LEAST_SAMPLES):
+    if samples and len(samples) < _SETTINGS.get(one.quantity, LEAST_SAMPLES):
         one.warnings.append(f"only {len(samples)} samples")
         return False
     if one.quantity == "bandwidth" and samples and median(found["pull"].values) < _LONG_PULL_S:
@@ -156,8 +160,10 @@ def _move(one: Evidence, samples: Samples, run: Samples, figures: dict[str, int]
         return
     before = figures.get(MOVED_BY[one.quantity], figure.usual)
     there, here = median(samples.values), median(run.values)
-    low, high = interval(samples.values, samples.resolution)
+    low, high = _ends(samples, run)
     one.tried.append((before, here))
+    if abs(there - here) <= samples.resolution / 2:
+        there = here  # no nearer can be told
     if figure.unit == "ns":
         slope = 1.0 if one.quantity in _SETTINGS else _slope(one.tried)
         moved, lowest, highest = (round(before + (each - here) * 1e9 / slope) for each in (there, low, high))
@@ -172,8 +178,17 @@ def _move(one: Evidence, samples: Samples, run: Samples, figures: dict[str, int]
 
 
 def _slope(tried: list[tuple[int, float]]) -> float:
-    """By how much a quantity moves with its figure: 1 at first, then by what the last two rounds showed."""
-    if len(tried) < 2 or tried[-1][0] == tried[-2][0]:
+    """By how much a quantity moves with its figure: 1 at first, then by what rounds far apart showed."""
+    far = [pair for pair in pairwise(tried) if abs(pair[1][0] - pair[0][0]) > _FAR * max(pair[0][0], pair[1][0])]
+    if not far:
         return 1.0
-    (first, there), (second, here) = tried[-2:]
+    (first, there), (second, here) = far[-1]
     return min(_STEEPEST, max(_FLATTEST, (here - there) * 1e9 / (second - first)))
+
+
+def _ends(samples: Samples, run: Samples) -> tuple[float, float]:
+    """Where the recorded median may be, given how sure it is and how sure the simulated one is."""
+    there, here = median(samples.values), median(run.values)
+    low, high = interval(samples.values, samples.resolution)
+    least, most = interval(run.values)
+    return there - math.hypot(there - low, most - here), there + math.hypot(high - there, here - least)

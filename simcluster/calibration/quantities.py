@@ -25,8 +25,8 @@ QUANTITIES: dict[str, str] = {
     "bandwidth": "bytes a second of a pull, as the kubelet says",
     "readiness": "from the last container's start to the pod's readiness",
     "endpoints": "from the pod's readiness to its EndpointSlice",
-    "backoff.first": "from a container's first failure to its next start",
-    "backoff.longest": "longest such wait",
+    "backoff.first": "a container's first back-off, as the kubelet says",
+    "backoff.longest": "longest wait between an end of a container and its next start",
     "termination": "from the wish to delete a pod that obeys to its end",
     "detection": "from a node's last sign of life to NotReady",
     "eviction": "from NotReady to the first eviction from the node",
@@ -38,9 +38,8 @@ LOOKS, SIGNS = 5.0, 10.0
 _PULLED = re.compile(r"Successfully pulled image .* in (\S+) \(.*\)(?:\. Image size: (\d+) bytes)?")
 _NAMED = re.compile(r"\.([0-9a-f]{16})$")
 #: An Event's own time further than this from its arrival is another clock's.
-_APART_NS = 2_000_000_000
-#: A container that lived no longer than this failed at its start.
-SHORT_NS = 5_000_000_000
+_APART_NS = 60_000_000_000
+_BACKOFF = re.compile(r"back-off (\S+) restarting failed container")
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s|us|µs)")
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 
@@ -71,16 +70,15 @@ class Measure:
     def __init__(self, namespaces: Iterable[str] = (), stops: Mapping[str, int] | None = None) -> None:
         self._stops = stops
         self.found = {name: Samples() for name in QUANTITIES}
-        for name in ("backoff.first", "backoff.longest"):
-            self.found[name].resolution = WHOLE
-        self.found["detection"].resolution = LOOKS if stops is None else LOOKS + SIGNS
+        self.found["backoff.longest"].resolution = WHOLE
+        self.found["detection"].resolution = 2 * (LOOKS if stops is None else LOOKS + SIGNS)
         self._only = frozenset(namespaces)
         self._pods: dict[str, dict[str, Any]] = {}
         self._names: dict[str, dict[str, Any]] = {}
         self._renewed: dict[str, int] = {}
         self._ready_nodes: dict[str, str] = {}
         self._lost: dict[str, int] = {}
-        self._exits: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        self._exits: dict[tuple[str, ...], list[tuple[int, int]]] = {}
         self.last_ns = 0
 
     def take(self, change: Change) -> None:
@@ -151,8 +149,10 @@ class Measure:
                 if begin_ns is None or end_ns is None or (runs and begin_ns <= runs[-1][0]):
                     continue
                 runs.append((begin_ns, end_ns))
-                if len(runs) == 3 and runs[1][1] - runs[1][0] < SHORT_NS:  # the first is started again at once
-                    self._add("backoff.first", runs[1][1], begin_ns)
+            waited = _BACKOFF.match(str((state.get("waiting") or {}).get("message", "")))
+            if waited is not None and (uid, container["name"], "waits") not in self._exits:
+                self._exits[uid, container["name"], "waits"] = []
+                self.found["backoff.first"].values.append(_seconds(waited[1]))
 
     def _evicted(self, pod: dict[str, Any], change: Change) -> None:
         lost_ns = self._lost.get(pod.get("node", ""))
@@ -197,7 +197,7 @@ class Measure:
     def _pull(self, said: str) -> None:
         match = _PULLED.match(said)
         if match is not None:
-            took_s = sum(float(number) * _UNITS[unit] for number, unit in _PARTS.findall(match[1]))
+            took_s = _seconds(match[1])
             self.found["pull"].values.append(took_s)
             if match[2] and took_s > 0:
                 self.found["bandwidth"].values.append(int(match[2]) / took_s)
@@ -225,6 +225,11 @@ class Measure:
         elif ready == "True":
             self._lost.pop(name, None)
         self._ready_nodes[name] = ready
+
+
+def _seconds(text: str) -> float:
+    """Of a Go duration."""
+    return sum(float(number) * _UNITS[unit] for number, unit in _PARTS.findall(text))
 
 
 def _stamp(change: Change) -> int:

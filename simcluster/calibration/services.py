@@ -1,8 +1,10 @@
 """Draws a call graph from traces: what each operation does itself, whom it calls how often and in what order, how
 often it fails, and how often users come.
 
-A server's own time is its span less what its calls cover. A queue cannot be told from slow work by spans alone: where
-own times grow with how many requests were inside, that is said. The graph is in the language of `simcluster traffic`.
+A server's own time is its span less what its calls cover. A service lets requests wait for a worker if callers wait
+longer than otherwise when as many are inside as ever were. Where spans begin before the waiting does, a queue cannot
+be told from slow work: if own times grow with the requests inside, that is said. The graph is in the language of
+`simcluster traffic`.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ Span = dict[str, Any]
 LEAST_SPANS = 20
 #: Calls that overlap by more than this share of the shorter one go out together.
 _TOGETHER = 0.5
+#: Callers that find all workers busy wait so many times as long as others.
+_WAITING = 2.0
 #: Own times against requests inside: above this rank correlation a queue is likely.
 _QUEUED = 0.4
 
@@ -41,6 +45,7 @@ class Operation:
     places: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     together: Counter[bool] = field(default_factory=Counter)
     ways_s: list[float] = field(default_factory=list)
+    asked_ns: list[int] = field(default_factory=list)
 
 
 def operations_of(traces: Iterable[list[Span]]) -> dict[tuple[str, str], Operation]:
@@ -66,6 +71,7 @@ def _note(span: Span, by_id: dict[str, Span], children: dict[str, list[Span]], s
     seen.roots += parent is None
     if parent is not None and parent["kind"] == "client":
         seen.ways_s.append(max(0, parent["duration_ns"] - span["duration_ns"]) / 2e9)
+        seen.asked_ns.append(parent["start_ns"])
     calls = sorted(_calls(span, children), key=lambda call: call[0]["start_ns"])
     seen.own_s.append(max(0, span["duration_ns"] - _covered([call for call, _ in calls], span)) / 1e9)
     counts = Counter((server["service"], server["operation"]) for _, server in calls)
@@ -126,13 +132,14 @@ def fit_services(traces: Iterable[list[Span]]) -> FittedServices | None:
         return None
     names = _names(kept)
     services: dict[str, Any] = {}
+    workers = {service: _workers([one for key, one in kept.items() if key[0] == service]) for service, _ in kept}
     evidence: dict[str, dict[str, Any]] = {}
     for key, one in sorted(kept.items()):
         fit = fit_law(one.own_s)
         assert fit is not None
         entry, said = _described(one, fit, names, warnings, key)
         service, operation = names[key]
-        services.setdefault(service, {"workers": None, "operations": {}})["operations"][operation] = entry
+        services.setdefault(service, {"workers": workers[key[0]], "operations": {}})["operations"][operation] = entry
         evidence[f"{service}/{operation}"] = said
     load = _load(kept, names, evidence)
     graph = {"name": "fitted", "run": {"duration": "120s", "warmup": "20s"}, "services": services, "load": load}
@@ -166,6 +173,28 @@ def _described(
             f"{'/'.join(key)}: own time grows with the requests inside: work and waiting are not told apart"
         )
     return entry, said
+
+
+def _workers(operations: list[Operation]) -> int | None:
+    """How many requests a service works on at once; None if it was never seen to let one wait.
+
+    A server's span begins when its work does, the caller's when it asks: if callers wait much longer when as many are
+    inside as ever were, they wait for a worker.
+    """
+    begins = np.concatenate([np.asarray(one.begins_ns, dtype=float) for one in operations])
+    ends = begins + np.concatenate([np.asarray(one.whole_s) for one in operations]) * 1e9
+    asked = np.concatenate([np.asarray(one.asked_ns, dtype=float) for one in operations])
+    ways = np.concatenate([np.asarray(one.ways_s) for one in operations])
+    if len(asked) < LEAST_SPANS:
+        return None
+    begins.sort()
+    ends.sort()
+    inside = np.searchsorted(begins, asked) - np.searchsorted(ends, asked)
+    most = int((np.searchsorted(begins, begins, side="right") - np.searchsorted(ends, begins, side="right")).max())
+    full = inside >= most
+    if not LEAST_SPANS / 2 <= full.sum() < len(full):
+        return None
+    return most if np.median(ways[full]) > _WAITING * np.median(ways[~full]) else None
 
 
 def _work(fit: Fit) -> dict[str, Any]:

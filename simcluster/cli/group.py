@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": "Compare two agents on the same tasks and seeds.",
     "eval": "Run agents on tasks and show a scoreboard.",
     "explain": "Explain a recorded run: its grade, and what each write cost users.",
+    "gate": "Fail unless an evaluation is good enough.",
     "export": "Write an incident as a case of a data set.",
     "kubectl": "Run kubectl commands in an incident or a sandbox.",
     "learn": "Learn failure modes: predict, run, see, understand.",

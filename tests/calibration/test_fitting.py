@@ -103,6 +103,15 @@ def test_a_profile_is_fitted_reported_and_checked(
     assert main(["calibrate", "check", str(recording), *given, "--tolerance", str(tolerance)]) == 2
 
 
+def test_a_shipped_profile_has_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tolerance = tmp_path / "t.yaml"
+    tolerance.write_text("{}")
+    given = ["calibrate", "check", str(tmp_path), "--tolerance", str(tolerance), "--profile"]
+    assert main([*given, "kind-1.32"]) == 1  # no recording lies there
+    assert main([*given, "kind-9"]) == 2
+    assert "kind-1.32" in capsys.readouterr().err
+
+
 def test_profiles_with_mistakes_are_refused(tmp_path: Path) -> None:
     for text, word in (
         ("runtime.sandbx: 2s", "runtime.sandbox"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simcluster.cli.exits import DONE, FAILED
+from simcluster.cli.profile import PROFILE_HELP, profile_path
 
 if TYPE_CHECKING:
     from simcluster.calibration.recording import Recording
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 _INSTALL = "calibration needs further packages: pip install 'simcluster[calibration]'"
 _recordings = click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-_profile = click.option("--profile", required=True, type=click.Path(path_type=Path, exists=True), help="A fitted one.")
+_profile = click.option("--profile", required=True, type=Path, callback=profile_path, help=PROFILE_HELP)
 _seeds = click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), help="How many simulated runs.")
 
 

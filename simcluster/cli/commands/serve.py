@@ -14,6 +14,7 @@ import click
 from simcluster.cli.age import age_option
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console
+from simcluster.cli.profile import PROFILE_HELP, profile_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +39,7 @@ _INSTALL = "serving needs further packages: pip install 'simcluster[serve]'"
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option
 @click.option("--telemetry", is_flag=True, help="Prometheus and exporters in a cluster without task.")
-@click.option("--profile", default=None, type=click.Path(path_type=Path), help="Figures of a calibrated cluster.")
+@click.option("--profile", default=None, type=Path, callback=profile_path, help=PROFILE_HELP)
 @click.option("--blind", is_flag=True, help="Name the task nowhere before the end.")
 @click.option(
     "--out", default=None, type=click.Path(path_type=Path), help="Kubeconfig, replay log, report [default: serve-PORT]."

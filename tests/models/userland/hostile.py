@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Inputs that would hang, flood or kill a careless shell."""
 
 from __future__ import annotations
