@@ -270,7 +270,7 @@ class ShellRunner(Processes):
         child.parameters, child.script_name, child.parent = parameters, name, process.pid
         child.cwd, child.fds, child.until_ns = process.cwd, dict(fds), process.until_ns
         try:
-            child.code = compile_script(text, self.place.face.bash)
+            child.code = compile_script(text, self.place.face.bash or call.name == "bash")
         except ShellSyntaxError as problem:
             self.write(fds.get(2, NOWHERE), complaint(problem, self.place.face, name, text))
             self.completed(process, SYNTAX)

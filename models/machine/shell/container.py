@@ -171,7 +171,7 @@ class ShellProgram(Program):
         program.start()
         if getattr(program, "daemon", False) and self.container.running:  # it has gone to the background
             process.blocked = False
-            self.runner.complete(process, 0)
+            self.runner.completed(process, 0)
         return True
 
     def write(self, stream: str, text: str) -> None:

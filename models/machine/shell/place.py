@@ -6,13 +6,14 @@ from typing import Any
 
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.imagefacts import facts_of
 from simcluster.models.machine.imagetools.call import ToolCall
 from simcluster.models.machine.imagetools.registry import TOOLS, image_tool
 from simcluster.models.machine.kernel.errors import MESSAGE
 from simcluster.models.machine.shell.files import FileError, bytes_of
 from simcluster.models.machine.shell.tree import FileTree
 from simcluster.models.userland.bare import located
-from simcluster.models.userland.face import ASH, Face
+from simcluster.models.userland.face import ASH, DASH, Face
 from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.paths import Stat
 from simcluster.models.userland.place import Call, Who
@@ -94,14 +95,21 @@ class ContainerFiles:
         return 0
 
 
+def face_of(container: Container) -> Face:
+    """Which shell and which tools the image has: Debian's and Ubuntu's have dash and GNU's, others BusyBox'."""
+    facts = facts_of(container.spec.image)
+    return DASH if facts is not None and facts.base in ("debian", "ubuntu") else ASH
+
+
 class ContainerPlace:
     """A container (`userland.place.Place`)."""
 
-    def __init__(self, container: Container, face: Face = ASH) -> None:
+    def __init__(self, container: Container) -> None:
         self.container = container
-        self.face = face
+        self.face = face_of(container)
         self.host = container.sandbox.pod_name
-        self.who = Who()
+        uid = container.uid
+        self.who = Who() if not uid else Who(str(uid), uid, str(uid), uid, "/")
         self.drawn = 0
 
     @property
