@@ -89,7 +89,7 @@ def test_a_profile_is_fitted_reported_and_checked(
     given = ["--profile", str(profile), "--seeds", "1"]
     assert main(["calibrate", "report", str(recording), *given, "--html", str(page), "--json", str(data)]) == 0
     rows = {row["quantity"]: row for row in json.loads(data.read_text())["quantities"]}
-    assert abs(rows["sandbox"]["after"]["error"]) < 0.1 < abs(rows["sandbox"]["before"]["error"])
+    assert abs(rows["sandbox"]["after"]["error"]) < 0.2 < abs(rows["sandbox"]["before"]["error"])
     assert "loki" in " ".join(json.loads(data.read_text())["unknown"])
     assert "<svg" in page.read_text()
     tolerance, usual = tmp_path / "t.yaml", tmp_path / "usual.yaml"
