@@ -54,6 +54,7 @@ def _escaped(char: str) -> str:
 def tokens(pattern: str) -> list[str]:
     """Its parts, each as a regular expression of RE2; `*` stands for itself."""
     found, at = [], 0
+    closing = pattern.rfind("]")
     while at < len(pattern):
         char = pattern[at]
         if char == "\\" and at + 1 < len(pattern):
@@ -64,7 +65,7 @@ def tokens(pattern: str) -> list[str]:
                 found.append("*")
         elif char == "?":
             found.append(".")
-        elif char == "[":
+        elif char == "[" and at < closing:
             source, at = _set(pattern, at)
             found.append(source)
             continue

@@ -248,14 +248,15 @@ class Process(Expander):
         if name in self.variables:
             elements[0] = self.variables.pop(name)
         at = self.key(name, subscript)
+        last = next(reversed(elements), -1)  # indexes stand in their order
         if isinstance(at, int) and at < 0:
-            at += max(elements, default=-1) + 1
+            at += last + 1
             if at < 0:
                 raise ExpansionError(f"{name}[{subscript}]: bad array subscript", deadly=False)
         elements[at] = elements.get(at, "") + value if append else value
         if len(elements) > ELEMENTS:
             raise Exhausted
-        if isinstance(at, int) and len(elements) > 1 and at < max(elements):
+        if isinstance(at, int) and isinstance(last, int) and at < last:
             self.arrays[name] = dict(sorted(elements.items()))
 
     def assign_array(self, name: str, words: tuple[Any, ...], *, append: bool = False) -> None:
@@ -264,7 +265,7 @@ class Process(Expander):
             raise ExpansionError(f"{name}: readonly variable")
         first = self.variables.pop(name, None)
         before = self.arrays.get(name, {} if first is None else {0: first}) if append else {}
-        self.arrays[name] = dict(before)
+        self.arrays[name] = before
         for word in words:
             keyed = re.match(r"\[([^]]*)\]=", word[0][1]) if word and word[0][0] == "lit" and not word[0][2] else None
             if keyed is not None:
@@ -274,7 +275,7 @@ class Process(Expander):
             if word and word[0] == ("lit", "[", False) and name in self.associative:
                 continue
             for value in self.fields((word,)):
-                self.assign_element(name, str(max(self.arrays[name], default=-1) + 1), value)
+                self.assign_element(name, str(next(reversed(self.arrays[name]), -1) + 1), value)
 
     def elements(self, name: str) -> dict[Any, str] | None:
         """The elements of an array."""

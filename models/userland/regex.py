@@ -7,6 +7,7 @@ collating elements, equivalence classes; look-around of Perl's patterns is refus
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -81,6 +82,27 @@ class Pattern:
                 return found if stop == found.end else Match(text, [(found.start, stop)])
             at = found.start + 1
         return None
+
+    def iterate(self, text: str) -> Iterator[Match]:
+        """All matches from left to right; an empty one never stands right behind another."""
+        last = -1
+        for found in self._all(text):
+            if not found.start == found.end == last:
+                yield found
+            last = found.end
+
+    def _all(self, text: str) -> Iterator[Match]:
+        if self._plain is None and not self._word and not isinstance(self._program, Backtracker):
+            for found in self._program.finditer(searchable(text)):
+                yield Match(text, [found.span(n) for n in range(self.count + 1)])
+            return
+        at = 0
+        while at <= len(text):
+            match = self.search(text, at)
+            if match is None:
+                return
+            yield match
+            at = match.end if match.end > match.start else match.end + 1
 
     def matches(self, text: str) -> bool:
         """Whether there is a match anywhere."""

@@ -22,6 +22,7 @@ from simcluster.models.userland.outcome import (
     NOT_EXECUTABLE,
     NOT_FOUND,
     SHOWN,
+    Exhausted,
     Outcome,
 )
 from simcluster.models.userland.paths import FileError
@@ -224,7 +225,13 @@ class ShellRunner(Processes):
             self.end(process, code)
 
     def tool(self, call: Call) -> Outcome | None:
-        """Run a program of the place or of the table."""
+        """Run a program of the place or of the table. Raises Exhausted."""
+        try:
+            return self._tool(call)
+        except RecursionError:  # its words lie deeper in each other than a stack is high
+            raise Exhausted from None
+
+    def _tool(self, call: Call) -> Outcome | None:
         outcome = call.place.own(call)
         if outcome is None:
             tool = TOOLS.get(call.name)

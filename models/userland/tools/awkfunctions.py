@@ -151,24 +151,14 @@ def _match(machine: Machine, args: list[Node]) -> float:
 
 def _replaced(pattern: Pattern, replacement: str, text: str, which: int, *, groups: bool) -> tuple[str, int]:
     """The text with matches replaced (`which`: only that one; 0: all), and how many were."""
-    out, at, start, count, seen = [], 0, 0, 0, 0
-    last = -1
-    while at <= len(text):
-        match = pattern.search(text, at)
-        if match is None:
-            break
-        if match.start == match.end == last:
-            at += 1
-            last = -1
-            continue
-        seen += 1
+    out: list[str] = []
+    start, count = 0, 0
+    for seen, match in enumerate(pattern.iterate(text), 1):
         if not which or seen == which:
             out += [text[start : match.start], _filled(replacement, match, groups)]
             start, count = match.end, count + 1
             if count % 4096 == 0:
                 fitting("".join(out))
-        last = match.end
-        at = match.end if match.end > match.start else match.end + 1
         if which and seen >= which:
             break
     return fitting("".join(out) + text[start:]), count

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simcluster.models.userland.backtrack import TooHard
 from simcluster.models.userland.options import Options, parse
 from simcluster.models.userland.outcome import Outcome
@@ -293,14 +291,5 @@ class _Search:
         return head + (f"{offset}{sign}" if self.given.has("b") else "")
 
     def _parts(self, line: str) -> list[tuple[int, str]]:
-        found, at = [], 0
-        while at <= len(line):
-            match: Any = self.program.search(line, at)
-            if match is None:
-                break
-            if match.end > match.start:
-                found.append((match.start, line[match.start : match.end]))
-                at = match.end
-            else:
-                at = match.end + 1
-        return found
+        found = [(match.start, line[match.start : match.end]) for match in self.program.iterate(line)]
+        return [(start, part) for start, part in found if part]

@@ -301,35 +301,21 @@ class Sed:
 
     def _substitute(self, command: Command) -> None:
         pattern = self._pattern(command.pattern)
-        text, out, at, count, after_match = self.space, [], 0, 0, -1
+        text, at, count = self.space, 0, 0
+        out: list[str] = []
         wanted = command.number or 1
-        while at <= len(text):
-            match = pattern.search(text, at)
-            if match is None:
-                break
-            if match.end == match.start == after_match:
-                # An empty match right after another one does not count.
-                out.append(text[at : at + 1])
-                at += 1
-                after_match = -1
-                continue
+        for match in pattern.iterate(text):
             count += 1
             self.steps += 1
             if self.steps > STEPS_MAX:
                 raise Exhausted
             if count < wanted:
-                stop = match.end if match.end > match.start else match.end + 1
-                out.append(text[at:stop])
-                at, after_match = stop, match.end
                 continue
             out += [text[at : match.start], _filled(command.replacement, match)]
             self.replaced = True
-            at = after_match = match.end
+            at = match.end
             if "g" not in command.flags:
                 break
-            if match.end == match.start:
-                out.append(text[at : at + 1])
-                at += 1
         if count >= wanted:
             self.space = fitting("".join(out) + text[at:])
             if "p" in command.flags:
