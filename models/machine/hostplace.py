@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from simcluster.engine.streams import mix
+from simcluster.models.machine import hostnet
 from simcluster.models.machine.hosttools.table import TOOLS
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.nodetree import NodeTree
@@ -166,6 +167,8 @@ class HostPlace:
 
     def program(self, call: Call) -> Outcome | None:
         """Any program of the host."""
+        if call.name in hostnet.NAMES:
+            return hostnet.run(self.machine, call)
         tool = TOOLS.get(call.name)
         if tool is None:
             return None
@@ -175,7 +178,7 @@ class HostPlace:
     def located(self, name: str) -> str:
         """Path of a program."""
         base = name.rpartition("/")[2]
-        found = located(self.face, name, tuple(TOOLS), MISSING)
+        found = located(self.face, name, (*TOOLS, *hostnet.NAMES), MISSING)
         return f"/usr/sbin/{base}" if found and base in _SBIN else found
 
     def draw(self) -> int:

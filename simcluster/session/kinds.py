@@ -111,7 +111,7 @@ class Executor:
             return CommandResult("", f"ssh: connect to host {name} port 22: No route to host\n", 255)
         if self.operator != ADMIN:
             return CommandResult("", f"root@{name}: Permission denied (publickey).\n", 255)
-        return NodeShell(machine, clock).sh(command, stdin)
+        return NodeShell(machine, clock, self._own_kubectl).sh(command, stdin)
 
     def container(self, request: Request) -> CommandResult:
         """A command line for the shell of a container, by `kubectl exec`."""

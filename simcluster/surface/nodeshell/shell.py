@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from simcluster.models.userland.bare import PATH
 from simcluster.models.userland.clocked import ClockedRunner
@@ -14,10 +14,18 @@ from simcluster.models.userland.outcome import INTERRUPTED, Outcome
 from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import Call, Place
 from simcluster.models.userland.stream import Stream
+from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import journalctl, limits, systemctl
 from simcluster.surface.protocols import Clock, CommandResult, Host, Interrupted
 
 HOME = "/root"
+
+
+class Kubectls(Protocol):
+    """Gives the client of the API server."""
+
+    def __call__(self) -> Kubectl:
+        """The client."""
 
 
 class NodeShell:
@@ -26,15 +34,19 @@ class NodeShell:
     Args:
         host: the node's operating system.
         clock: simulated time, for `sleep` and for ages.
+        kubectl: the client of a control plane, as its administrator; None where nobody hands one in.
     """
 
-    def __init__(self, host: Host, clock: Clock) -> None:
+    def __init__(self, host: Host, clock: Clock, kubectl: Kubectls | None = None) -> None:
         self.host = host
         self.clock = clock
+        self.kubectl = kubectl
 
     def sh(self, command: str, stdin: str = "") -> CommandResult:
         """Run a command line or a script, as `ssh NODE COMMAND` does; its status is that of the last pipeline."""
-        return shell_result(LoginPlace(self.host, self.clock), self.clock, command, self._environment(), stdin)
+        return shell_result(
+            LoginPlace(self.host, self.clock, self.kubectl), self.clock, command, self._environment(), stdin
+        )
 
     def program(self, argv: Sequence[str]) -> CommandResult | None:
         """Run a program of the node, as somebody in a chroot of its file system does; None if there is none."""
@@ -76,9 +88,10 @@ def run_code(place: Place, clock: Clock, code: Code, env: dict[str, str], stdin:
 class LoginPlace:
     """A node with the programs that only its login shell knows, which speak to the units and the journal."""
 
-    def __init__(self, host: Host, clock: Clock) -> None:
+    def __init__(self, host: Host, clock: Clock, kubectl: Kubectls | None = None) -> None:
         self._host = host
         self._clock = clock
+        self._client = kubectl
         self._inner: Any = host.place()
         self.face, self.host, self.who, self.files = (
             self._inner.face,
@@ -94,6 +107,8 @@ class LoginPlace:
 
     def own(self, call: Call) -> Outcome | None:
         """systemctl, journalctl, or a program that shows the node."""
+        if call.name == "kubectl":
+            return self._kubectl(call)
         program = self._programs.get(call.name)
         if program is None:
             found: Outcome | None = self._inner.own(call)
@@ -109,7 +124,7 @@ class LoginPlace:
     def located(self, name: str) -> str:
         """Path of a program."""
         base = name.rpartition("/")[2]
-        if base in self._programs:
+        if base in self._programs or base == "kubectl":
             return f"/usr/bin/{base}"
         return str(self._inner.located(name))
 
@@ -137,6 +152,16 @@ class LoginPlace:
             text = ""
         result = limits.ulimit(words, text)
         return Outcome(result.stdout, result.stderr.removeprefix("bash: "), result.exit_code)
+
+    def _kubectl(self, call: Call) -> Outcome:
+        """kubectl with /etc/kubernetes/admin.conf, which lies on a control plane alone."""
+        if self._client is None or self.files.look("/etc/kubernetes/admin.conf") is None:
+            refused = (
+                "The connection to the server localhost:8080 was refused - did you specify the right host or port?\n"
+            )
+            return Outcome(stderr=refused, code=1)
+        result = self._client().run(call.args, call.stdin())
+        return Outcome(result.stdout, result.stderr, result.exit_code)
 
     def _wall_ns(self) -> int:
         """What the node's clock shows."""

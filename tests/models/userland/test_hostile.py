@@ -43,7 +43,7 @@ def test_a_hostile_line_is_bounded(number: int, face: str) -> None:
         (":(){ :|:& };:; wait", 0, "bash: line 1: fork: retry: Resource temporarily unavailable\n"),
     ],
 )
-def test_a_cut_is_told(line: str, code: int, said: str) -> None:
+def test_what_is_printed_of_an_end(line: str, code: int, said: str) -> None:
     outcome = run(line, BASH)
     assert outcome.code == code
     assert outcome.stderr.endswith(said)
