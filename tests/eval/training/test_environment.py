@@ -56,7 +56,7 @@ def test_a_right_answer_is_worth_most_and_one_seed_has_one_future(env: IncidentE
         env.step("kubectl get pods")
 
 
-def test_mistakes_cost_and_are_told(env: IncidentEnv) -> None:
+def test_mistakes_cost_and_get_answers(env: IncidentEnv) -> None:
     env.reset(seed=7)
     (seen, reward, over, cut, _), *more = played(
         env, "kubectl get podz", "frobnicate", "ssh", "wait never", "promql up{"
