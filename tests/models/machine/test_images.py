@@ -115,7 +115,7 @@ def test_a_failing_host_heals(registry):
 
 
 def test_versions_that_nobody_has_published_do_not_exist(registry):
-    with pytest.raises(PullError, match="nginx:1.161: not found"):
+    with pytest.raises(PullError, match=r"nginx:1\.161: not found"):
         registry.resolve(parse_image("nginx:1.161"))
     assert registry.resolve(parse_image("nginx:1.16.1")).digest
 
