@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from simcluster.cli import completing
 from simcluster.cli.age import age_option
 from simcluster.cli.exits import DONE, FAILED, INTERNAL
 from simcluster.cli.judging import judge_of, judge_options
@@ -30,12 +31,13 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 
 
 @click.command("eval", short_help="Run agents on tasks and show a scoreboard.")
-@click.argument("task_ids", metavar="[TASK]...", nargs=-1)
+@click.argument("task_ids", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
 @click.option("--suite", "suites", multiple=True, help="A suite of tasks (repeatable), or fresh:SEED:N.")
 @click.option(
     "--agent",
     "agents",
     multiple=True,
+    shell_complete=completing.agents,
     help="An agent, module:Class, or 'cmd: COMMAND' (repeatable). Default: all four.",
 )
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Seeds 0 to N-1.")
