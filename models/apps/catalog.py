@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, Protocol
@@ -12,21 +13,22 @@ from simcluster.engine.discovery import packages_in
 from simcluster.models.apps.behaviour import Application, Behaviour, StoreLoad
 from simcluster.models.apps.defects import Defect
 from simcluster.models.apps.folder import AppFolder
-from simcluster.models.apps.generic import LISTENS, GenericProgram
+from simcluster.models.apps.generic import GenericProgram
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.stores.clientshell import ClientShell
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.imagefacts import ImageFacts, facts_of
 from simcluster.models.machine.imagereference import repository_of
 from simcluster.models.machine.process import ExecResult, StartFailure
 from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.container import ShellProgram, can_run
+from simcluster.models.programs.interpreters import executed
+from simcluster.models.programs.table import program_of
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 
 #: Kinds of stores whose images bring clients, and the servers in them, by all their names.
 _WITH_CLIENTS = ("mongod", "postgres", "mysqld", "redis")
 _STORES = ("mongod", "postgres", "mysqld", "mariadbd", "redis-server", "valkey-server")
-#: Images whose entry point is a shell or an interpreter: without a terminal it ends at once.
-_BASE_IMAGES = ("alpine", "bash", "busybox", "centos", "debian", "fedora", "golang", "node", "python", "ubuntu")
 #: Server programs that a script of an undescribed image may start by name.
 _SERVERS = (
     *("apache2", "caddy", "dotnet", "envoy", "gunicorn", "haproxy", "httpd", "java", "memcached", "mongod", "mysqld"),
@@ -38,7 +40,7 @@ _SERVERS = (
 _Described = tuple[Behaviour, tuple[tuple[str, float], ...]]
 
 
-class ImageFacts(NamedTuple):
+class RepositoryFacts(NamedTuple):
     """What a registry knows of a repository: its tags and the compressed size in bytes."""
 
     tags: tuple[str, ...]
@@ -135,14 +137,14 @@ class AppCatalog:
         found = self._behaviours.get(repository_of(image))
         return found[0] if found is not None else None
 
-    def describe(self, repository: str) -> ImageFacts | None:
+    def describe(self, repository: str) -> RepositoryFacts | None:
         """Tags, released ones too, and size of a described repository; None if nobody described it."""
         known = repository_of(repository)
         found = self._behaviours.get(known)
         if found is None:
             return None
         released = (tag for name, tag in self._releases if name == known)
-        return ImageFacts((*found[0].image.tags, *released), found[0].image.size)
+        return RepositoryFacts((*found[0].image.tags, *released), found[0].image.size)
 
     def publish(self, registry: ImageRepositories) -> None:
         """Tell the registries of every described image but the cluster's own, which anybody can pull."""
@@ -189,6 +191,9 @@ class AppCatalog:
         spec = container.spec
         words = (*spec.command, *spec.args)
         found = self._described(spec.image, spec.command)
+        facts = facts_of(spec.image) if found is None else None
+        if facts is not None:
+            return self._public(container, facts)
         if spec.command or (words and (found is None or _instead(found[0], words))):
             if can_run(container, words):
                 if found is not None and found[0].data_store in _WITH_CLIENTS:
@@ -198,11 +203,30 @@ class AppCatalog:
                 raise StartFailure(f'exec: "{words[0]}": {_missing(words[0])}')
         if found is not None:
             return self._server(container, found, spec.environment)
-        if not words and repository_of(spec.image) in _BASE_IMAGES:
-            return ShellProgram(container, ("true",), self)
-        if _lacks(spec.image, spec.command, words):
-            raise StartFailure(f'exec: "{words[0]}": {_missing(words[0])}')
         return GenericProgram(container, self._traffic)
+
+    def _public(self, container: Container, facts: ImageFacts) -> Program:
+        """The program of an image that everybody knows. Raises StartFailure: it has none of that name."""
+        argv = facts.argv(container.spec.command, container.spec.args)
+        if not argv or (argv == facts.cmd and argv[-1].endswith("sh")):
+            return ShellProgram(container, ("true",), self)  # nothing to run, or a shell that reads nothing
+        entry = facts.entrypoint[:1] if argv[0] in facts.entrypoint and len(argv) > 1 else ()
+        if entry == ("/entrypoint.sh",):
+            argv = argv[1:] if can_run(container, argv[1:]) else ("curl", *argv[1:])
+        elif entry and entry[0].endswith("entrypoint.sh") and _base_name(argv[1]) not in facts.programs:
+            if not can_run(container, argv[1:]):
+                said = f"{argv[0]}: 47: exec: {argv[1]}: not found"
+                return ShellProgram(container, ("sh", "-c", f"echo {shlex.quote(said)} >&2; exit 127"), self)
+            argv = argv[1:]
+        name = _base_name(argv[0])
+        found: Program | None = None
+        if name in facts.programs or entry or (facts.base in ("alpine", "busybox") and name in ("httpd", "busybox")):
+            found = program_of(container, argv, facts, self._traffic, host=self)
+        if found is None and facts.base != "none" and can_run(container, argv):
+            found = ShellProgram(container, argv, self)
+        if found is None:
+            raise StartFailure(f'exec: "{argv[0]}": {_missing(argv[0])}')
+        return found
 
     def program_named(self, container: Container, argv: tuple[str, ...], environment: dict[str, str]) -> Program | None:
         """A program that a script starts; None if the image has none of this name."""
@@ -210,11 +234,17 @@ class AppCatalog:
         name = _base_name(argv[0])
         if found is not None:
             return self._server(container, found, environment) if name == found[0].program else None
+        facts = facts_of(container.spec.image)
+        has = facts is None or name in facts.programs or (facts.base in ("alpine", "busybox") and name == "httpd")
+        program = program_of(container, argv, facts, self._traffic, environment, self) if has else None
+        if program is not None or facts is not None:
+            return program
         return GenericProgram(container, self._traffic, environment) if name in _SERVERS or "/" in argv[0] else None
 
     def client(self, container: Container, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
         """A client of the cluster that the image has, run at once; None if this is none."""
-        return None if self.kubectl is None else self.kubectl.run(container, argv, stdin)
+        found = executed(container, argv, stdin)
+        return found if found is not None or self.kubectl is None else self.kubectl.run(container, argv, stdin)
 
     def _described(self, image: str, words: tuple[str, ...]) -> _Described | None:
         """The program of an image that a command names, or the one it runs by itself."""
@@ -270,17 +300,6 @@ def _instead(described: Behaviour, words: tuple[str, ...]) -> bool:
     name = _base_name(words[0])
     own = name in _STORES or name == described.program or name.startswith("-") or name.endswith((".conf", ".sh"))
     return described.data_store in _WITH_CLIENTS and not own
-
-
-def _lacks(image: str, command: tuple[str, ...], words: tuple[str, ...]) -> bool:
-    """Whether an image that everybody knows has nothing that a container is to run.
-
-    The base images have no entry point; that of the plain servers runs whatever the arguments say.
-    """
-    repository = repository_of(image)
-    if not words or _base_name(words[0]) in (*_SERVERS, "docker-entrypoint.sh", "tini", "dumb-init"):
-        return False
-    return repository in _BASE_IMAGES or (repository in LISTENS and bool(command))
 
 
 def _missing(program: str) -> str:

@@ -37,13 +37,8 @@ _PLAIN = ("caddy", "httpd", "nginx", "nginx-unprivileged", "python", "redis", "m
 #: Where servers that everybody knows listen, whatever their containers declare; of others nothing is known.
 LISTENS = {
     "caddy": (80, 443),
-    "httpd": (80,),
-    "nginx": (80,),
     "nginxdemos/hello": (80,),
-    "nginxinc/nginx-unprivileged": (8080,),
-    "hashicorp/http-echo": (5678,),
     "kennethreitz/httpbin": (80,),
-    "traefik/whoami": (80,),
     "tomcat": (8080,),
     "wordpress": (80,),
     "grafana/grafana": (3000,),

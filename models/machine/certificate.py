@@ -88,7 +88,8 @@ def presented_by(container: Container) -> tuple[list[str], list[str]]:
     presented: list[str] = []
     beside: list[str] = []
     for mount in container.mounts:
-        files = {path.rpartition("/")[2]: content for path, content in mount.files if isinstance(content, str)}
+        texts = [(path or mount.path, text) for path, text in mount.files if isinstance(text, str)]
+        files = {path.rpartition("/")[2]: text for path, text in texts}
         for name in _CERTIFICATES:
             presented = presented or blocks(files.get(name, ""))
         if any(name in files for name in _CERTIFICATES):

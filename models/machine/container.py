@@ -9,6 +9,7 @@ from typing import Protocol
 from simcluster.engine import SECOND, Parted, Simulation
 from simcluster.models.machine.containerspec import ContainerSpec, Mount
 from simcluster.models.machine.host import EXIT_SIGKILL, Host
+from simcluster.models.machine.imagefacts import facts_of
 from simcluster.models.machine.kernel.cfs import CpuStat, statistics
 from simcluster.models.machine.kernel.cgroups import NO_REQUESTS, PodGroup, scope_of
 from simcluster.models.machine.kernel.kernel import Kernel
@@ -20,6 +21,11 @@ from simcluster.models.machine.shell.files import Layer
 from simcluster.telemetry.logs import LogFile
 
 EXIT_SIGTERM = 143
+#: What containers get (containerd, oci/spec.go: defaultUnixCaps).
+DEFAULT_CAPABILITIES = (
+    *("CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP"),
+    *("NET_BIND_SERVICE", "SYS_CHROOT", "KILL", "AUDIT_WRITE"),
+)
 #: What is charged at once.
 CHARGE_BYTES = 64 * 4096
 #: A leak is noticed in such steps.
@@ -161,6 +167,23 @@ class Container(Parted):
     @mounts.setter
     def mounts(self, mounts: tuple[Mount, ...]) -> None:
         self._mounts = mounts
+
+    @property
+    def uid(self) -> int:
+        """The user of its processes: what the pod says, else the image's."""
+        facts = facts_of(self.spec.image)
+        return self.spec.user if self.spec.user is not None else facts.user[1] if facts is not None else 0
+
+    def may(self, capability: str) -> bool:
+        """Whether its main process has a capability: root has containerd's default ones, whoever else has none."""
+        spec = self.spec
+        if spec.privileged:
+            return True
+        if self.uid:
+            return False  # ambient capabilities are not set
+        if capability in spec.add or "ALL" in spec.add:
+            return True
+        return capability in DEFAULT_CAPABILITIES and capability not in spec.drop and "ALL" not in spec.drop
 
     @property
     def control_group(self) -> str:

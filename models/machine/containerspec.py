@@ -54,6 +54,13 @@ class ContainerSpec(Shared):
     labels: tuple[tuple[str, str], ...] = ()
     read_only_root: bool = False  # securityContext.readOnlyRootFilesystem
     termination_path: str = "/dev/termination-log"
+    user: int | None = None  # securityContext.runAsUser; None: the image's
+    group: int | None = None  # securityContext.runAsGroup
+    groups: tuple[int, ...] = ()  # fsGroup and supplementalGroups
+    drop: tuple[str, ...] = ()  # securityContext.capabilities
+    add: tuple[str, ...] = ()
+    privileged: bool = False
+    workdir: str = ""  # workingDir; empty: the image's
     termination_fallback: bool = False  # terminationMessagePolicy FallbackToLogsOnError
 
     @property

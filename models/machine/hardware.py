@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from simcluster.engine import SECOND, Shared, Simulation
+from simcluster.engine import SECOND, Shared, Simulation, format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.machine.cpu import CpuAccount
 from simcluster.models.machine.eventlog import SystemEventLog
@@ -113,7 +113,7 @@ class Hardware(ABC):
         self.built_storage: Storage | None = None  # see `storage`
         self.units = UnitTable(sim, self.log)
         self.images = ImageStore(sim, name, registry)
-        self.images.refusal = self.disk_refusal
+        self.images.refusal, self.images.say = self.disk_refusal, self.containerd
         self.cpu = CpuAccount(spec.cpu_cores)
         self.cpu.system = _SYSTEM_MILLICORES[self.role][1] * 1_000_000
         self.cramped = False  # whether some container ever came up against its limit of memory
@@ -156,6 +156,13 @@ class Hardware(ABC):
         if self.built_storage is None:
             self.built_storage = Storage(self)
         return self.built_storage
+
+    def containerd(self, level: str, message: str, error: str = "") -> None:
+        """A line of containerd in the journal, in the text format of logrus."""
+        stamp = format_rfc3339(self.sim.now, digits=9)
+        text = f'time="{stamp}" level={level} msg={_quoted(message)}' + (f" error={_quoted(error)}" if error else "")
+        unit = self.units.units["containerd.service"]
+        self.log.write(self.sim.now, "containerd.service", "containerd", unit.pid, text)
 
     @property
     def disks(self) -> dict[str, Disk]:
@@ -278,3 +285,8 @@ def _identity(sim: Simulation, name: str) -> NodeIdentity:
 def uuid_of(digits: str) -> str:
     """A UUID of version 4 made of 32 hexadecimal digits."""
     return "-".join((digits[:8], digits[8:12], "4" + digits[13:16], "9" + digits[17:20], digits[20:]))
+
+
+def _quoted(text: str) -> str:
+    """A value as Go's %q writes it."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 
 from simcluster.engine import MILLISECOND, FlatDict, Shared, Simulation
 from simcluster.engine.streams import Streams
+from simcluster.models.machine.imagefacts import facts_of
 from simcluster.models.machine.imagereference import ImageReference
 
 #: Hosts that serve public images. `.pkg.dev`, `.gcr.io` and `.azurecr.io` cover their regions.
@@ -239,8 +240,9 @@ class ImageRegistry:
         return Manifest(self._size(image), self._digest(image))
 
     def runs_as_root(self, image: ImageReference) -> bool:
-        """Whether an image sets no user, so that its processes are root's: all but described ones."""
-        return image.repository not in self.repositories
+        """Whether an image sets no user, so that its processes are root's; described ones do not."""
+        facts = facts_of(str(image))
+        return facts.user[1] == 0 if facts is not None else image.repository not in self.repositories
 
     def _lookup_error(self, domain: str) -> str:
         host = domain.partition(":")[0]

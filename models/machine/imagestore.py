@@ -84,6 +84,7 @@ class ImageStore:
         self._queue: list[_Job] = []
         self._busy = False
         self.refusal: Callable[[str, int], str] | None = None  # why the disk takes no more bytes at a path, or ""
+        self.say: Callable[[str, str, str], None] | None = None  # writes a line of the daemon: level, text, error
 
     def find(self, text: str) -> LocalImage | None:
         """The local image of a reference. Raises InvalidImageName."""
@@ -125,6 +126,7 @@ class ImageStore:
         if not self._queue:
             return
         job = self._queue.pop(0)
+        self._tell("info", f'PullImage "{job.reference}"')
         try:
             manifest = self.registry.resolve(job.reference)
         except PullError as error:
@@ -152,6 +154,7 @@ class ImageStore:
             self._failed(job, f'failed to pull and unpack image "{job.reference}": {refused}', began_ns)
             return
         image = self._add(job.reference, manifest)
+        self._tell("info", f'PullImage "{job.reference}" returns image reference "{manifest.digest}"')
         job.done(PullResult(image, "", self.sim.now - began_ns, self.sim.now - job.asked_ns))
         self._next()
 
@@ -163,7 +166,12 @@ class ImageStore:
         ingest = f"{_CONTENT}/ingest/{manifest.digest.partition(':')[2]}/data"
         return f"failed to copy: write {ingest}: {error[:1].lower()}{error[1:]}" if error else ""
 
+    def _tell(self, level: str, message: str, error: str = "") -> None:
+        if self.say is not None:
+            self.say(level, message, error)
+
     def _failed(self, job: _Job, error: str, began_ns: int) -> None:
+        self._tell("error", f'PullImage "{job.reference}" failed', error)
         job.done(PullResult(None, error, self.sim.now - began_ns, self.sim.now - job.asked_ns))
         self._next()
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 
 from simcluster.engine import SECOND, Simulation
-from simcluster.engine.clock import format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.cooling import Cooling
 from simcluster.models.machine.dimms import Dimms
@@ -154,18 +153,12 @@ class Machine(Host):
 
     def _containerd_started(self) -> None:
         self.runtime.up = True
-        text = (
-            f'time="{format_rfc3339(self.sim.now, digits=9)}" level=info msg="containerd successfully booted in 0.041s"'
-        )
-        self.log.write(self.sim.now, "containerd.service", "containerd", self._pid("containerd.service"), text)
+        self.containerd("info", "containerd successfully booted in 0.041s")
 
     def _containerd_stopped(self) -> None:
         self.runtime.up = False
         if self.runtime.on_stop is not None:
             self.runtime.on_stop()
-
-    def _pid(self, unit: str) -> int:
-        return self.units.units[unit].pid
 
 
 def _written_ns(line: JournalLine) -> int:

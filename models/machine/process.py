@@ -27,6 +27,7 @@ class Call(NamedTuple):
         headers: of HTTP, names in lower case.
         body: what is sent.
         trust: over TLS, the authorities (PEM) that the caller believes, or `ANY_SERVER`.
+        source: the caller's address; empty where nobody looks.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Call(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""
     trust: str = ""
+    source: str = ""
 
 
 class Answer(NamedTuple):

@@ -144,6 +144,8 @@ class Runtime:
         self.sandboxes[pod_uid] = sandbox
         if not host_network:
             self.network.attach(address, sandbox)
+        whose = f"&PodSandboxMetadata{{Name:{pod_name},Uid:{pod_uid},Namespace:{namespace},Attempt:0,}}"
+        self.machine.containerd("info", f'RunPodSandbox for {whose} returns sandbox id "{sandbox_id}"')
         self._changed(pod_uid)
         return sandbox
 
@@ -205,16 +207,22 @@ class Runtime:
             container.state, container.reason = "exited", "StartError"
             container.exit_code, container.message = EXIT_START_ERROR, text
             container.finished_ns = self.sim.now
+            self.machine.containerd("error", f'StartContainer for "{container.container_id}" failed', text)
             self._changed(container.spec.pod_uid)
             raise RuntimeFailure(text) from None
         container.pid = self.machine.units.new_pid()
         container.start()
+        self.machine.containerd("info", f'StartContainer for "{container.container_id}" returns successfully')
         self.network.version += 1
         self._changed(container.spec.pod_uid)
 
     def stop_container(self, container: Container, grace_ns: int) -> None:
         """SIGTERM now, SIGKILL after the grace period. Raises RuntimeFailure."""
         self._require_up()
+        if container.running:
+            seconds = grace_ns // SECOND
+            text = f'StopContainer for "{container.container_id}" with timeout {seconds} (s)'
+            self.machine.containerd("info", text)
         if grace_ns > 0:
             container.terminate()
         if container.running:

@@ -33,12 +33,15 @@ MOVED_BY = {
     "pull": "image.resolve",
     "bandwidth": "image.bandwidth",
 }
+#: Known by arrivals alone (the others by what the cluster says of its own clock): of a cluster that runs faster than
+#: the recorder, what is shorter than this many of its paces in seconds is hidden by when news is handed on.
+_BY_ARRIVAL, _COARSE = ("readiness", "endpoints", "termination"), 2.0
 #: These are settings, the same every time: so many samples say something of them.
-#: Told by arrivals alone: the others by what the cluster says of its own clock.
-_BY_ARRIVAL = ("readiness", "endpoints", "termination")
 _SETTINGS = {"detection": 1, "backoff.first": 1}
-ROUNDS, SEEDS = 3, 2
-#: How much a quantity moves with its figure is learned between rounds, within these limits.
+ROUNDS, SEEDS = 3, 4
+#: Pods are scheduled one after the other, so that those that come together feel the figure many times: how often is
+#: learned between rounds, within these limits. All other quantities contain their figure once.
+_SERIAL = ("scheduling",)
 _FLATTEST, _STEEPEST = 0.5, 8.0
 #: ... from rounds whose figures differ by more than this share; nearer ones show their seeds.
 _FAR = 0.2
@@ -131,6 +134,8 @@ def profile_of(figures: dict[str, int], **more: Any) -> Profile:
 def _identifiable(one: Evidence, found: dict[str, Samples]) -> bool:
     """Whether the recording says enough of a quantity to move its figure; if not, why is added to the warnings."""
     samples = found[one.quantity].values
+    if any("coarse" in warning for warning in one.warnings):
+        return False
     if samples and len(samples) < _SETTINGS.get(one.quantity, LEAST_SAMPLES):
         one.warnings.append(f"only {len(samples)} samples")
         return False
@@ -147,7 +152,7 @@ def _evidence_of(quantity: str, samples: Samples, recordings: Sequence[Recording
     if not samples.values:
         found.warnings.append("nothing of it was seen" + (" to end" if samples.censored else ""))
     pace = max(one.pace for one in recordings)
-    if pace > 2 and quantity in _BY_ARRIVAL and samples.values and median(samples.values) < pace:
+    if pace > 2 and quantity in _BY_ARRIVAL and samples.values and median(samples.values) < _COARSE * pace:
         found.warnings.append(f"the cluster ran {pace:.1f} times as fast as the recorder's clock: arrivals are coarse")
     return found
 
@@ -165,7 +170,7 @@ def _move(one: Evidence, samples: Samples, run: Samples, figures: dict[str, int]
     if abs(there - here) <= samples.resolution / 2:
         there = here  # no nearer can be told
     if figure.unit == "ns":
-        slope = 1.0 if one.quantity in _SETTINGS else _slope(one.tried)
+        slope = _slope(one.tried) if one.quantity in _SERIAL else 1.0
         moved, lowest, highest = (round(before + (each - here) * 1e9 / slope) for each in (there, low, high))
     else:
         moved, lowest, highest = (round(before * each / here) for each in (there, low, high))

@@ -66,10 +66,15 @@ def _family(one: Family) -> str:
     # A histogram's series keep their order: buckets, sum, count.
     rows = sorted(one.samples) if one.kind != "histogram" else one.samples
     for (labels, value), part in zip(rows, one.parts or [""] * len(rows), strict=True):
-        shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
-        name = one.name + (part if one.kind == "histogram" else "")
-        lines.append(f"{name}{{{shown}}} {_number(value)}\n" if shown else f"{name} {_number(value)}\n")
+        lines.append(sample(one.name + (part if one.kind == "histogram" else ""), labels, value))
     return "".join(lines)
+
+
+def sample(name: str, labels: Iterable[tuple[str, str]], value: float, ms: int | None = None) -> str:
+    """The line of one sample, with the milliseconds of its instant if it says when it was."""
+    shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+    when = "" if ms is None else f" {ms}"
+    return f"{name}{{{shown}}} {_number(value)}{when}\n" if shown else f"{name} {_number(value)}{when}\n"
 
 
 def _escaped(text: str) -> str:

@@ -12,6 +12,7 @@ from simcluster.engine import SECOND, Simulation
 from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.container import Container, Sandbox
 from simcluster.models.machine.containerspec import ContainerSpec
+from simcluster.models.machine.hardware import NodeIdentity
 from simcluster.models.machine.network import Network, ServiceKey
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 
@@ -27,6 +28,7 @@ class PlainMachine:
         self.cpu_cores = int(cores)
         self.memory_bytes = 1 << 60
         self.throttled_ns = 0
+        self.identity = NodeIdentity("", "", "")
         self.demand: dict[str, float] = {}
 
     def cpu_share(self, container: Container) -> float:

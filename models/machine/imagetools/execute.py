@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.imagefacts import facts_of
 from simcluster.models.machine.imagetools.call import FOREVER_NS, Outcome, ToolCall
 from simcluster.models.machine.imagetools.registry import TOOLS, image_tool
 from simcluster.models.machine.process import ExecResult
@@ -47,7 +48,8 @@ def timed(container: Container, argv: Sequence[str], stdin: str = "", limit_ns: 
             By default that of `ImmediateRunner`.
     """
     limit_ns = ImmediateRunner.LIMIT_NS if limit_ns is None else limit_ns
-    if not argv:
+    facts = facts_of(container.spec.image)
+    if not argv or (facts is not None and facts.base == "none"):
         return None
     call = ToolCall(container, list(argv), environment_of(container), stdin, now_ns=container.sim.now)
     outcome = _run(call, limit_ns)

@@ -83,7 +83,9 @@ def contact(container: Container, host: str, call: Call, timeout_ns: int, *, ask
     looked_ns += way_ns
     if listener is None or not ask:
         return Contact("ok", address, delay_ns=looked_ns + _ROUND_TRIP_NS)
-    answer = answered(listener.program, call._replace(port=port))
+    answer = answered(
+        listener.program, call._replace(port=port, source="127.0.0.1" if address == "127.0.0.1" else sandbox.address)
+    )
     delay_ns = looked_ns + _ROUND_TRIP_NS + answer.delay_ns
     if delay_ns > timeout_ns:
         return Contact("timeout", address, delay_ns=timeout_ns)

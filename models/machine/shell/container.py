@@ -155,10 +155,13 @@ class ShellProgram(Program):
         if program is None:
             return False
         self.servers.append(program)
-        if replace:
+        if replace and not getattr(program, "daemon", False):
             self.main = program
         process.blocked = True
         program.start()
+        if getattr(program, "daemon", False) and self.container.running:  # it has gone to the background
+            process.blocked = False
+            self.runner.complete(process, 0)
         return True
 
     def write(self, stream: str, text: str) -> None:

@@ -11,6 +11,7 @@ import re
 
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.containerspec import Renewed
+from simcluster.models.machine.imagefacts import files_of
 from simcluster.models.machine.kernel import containerfiles
 from simcluster.models.machine.kernel.errors import MESSAGE
 from simcluster.models.machine.names import cluster_first
@@ -22,7 +23,8 @@ _FOLDERS = (
     *("/var", "/var/log", "/var/run"),
 )
 SHARED_MEMORY = "/dev/shm/"
-_OS_RELEASE = 'NAME="BusyBox"\nID=busybox\nPRETTY_NAME="BusyBox v1.36.1"\n'
+#: Where everybody may write.
+_OPEN = ("/tmp/", "/var/tmp/", "/dev/", "/proc/", "/sys/")
 
 
 class FileTree:
@@ -198,10 +200,20 @@ class FileTree:
         if path == "/dev/null":
             return ""
         found = self._mounted().get(path)
-        return base_file(self._container, path) if found is None else found
+        if found is None:
+            found = base_file(self._container, path)
+        return self._image_files().get(path) if found is None else found
+
+    def _image_files(self) -> dict[str, str]:
+        """What the image brings and no mount hides."""
+        files = files_of(self._container.spec.image)
+        hidden = [mount.path.rstrip("/") + "/" for mount in self._container.mounts]
+        if not any(path.startswith(prefix) for path in files for prefix in hidden):
+            return files
+        return {path: text for path, text in files.items() if not path.startswith(tuple(hidden))}
 
     def _all_files(self) -> list[str]:
-        names = dict.fromkeys((*_BASE_FILES, *self._mounted()))
+        names = dict.fromkeys((*_BASE_FILES, *self._image_files(), *self._mounted()))
         for prefix, layer in reversed(self._layers()):
             for path, text in layer.files.items():
                 if text is None:
@@ -256,18 +268,22 @@ class FileTree:
             if path == prefix or path.startswith(prefix + "/"):
                 if mount.read_only or mount.source not in ("emptyDir", "hostPath", "persistentVolumeClaim"):
                     raise FileError("Read-only file system")
+                if mount.source == "hostPath" and self._container.uid:
+                    raise FileError("Permission denied")  # folders of the node are root's, 0755
                 layer = self._container.sandbox.volumes.setdefault(mount.volume or mount.path, Layer())
                 return prefix, layer
         spec = self._container.spec
         if spec.read_only_root and path != spec.termination_path and not path.startswith("/dev/"):
             raise FileError("Read-only file system")
+        if self._container.uid and not path.startswith(_OPEN):
+            raise FileError("Permission denied")
         if self._container.written is None:
             self._container.written = Layer()
         return "", self._container.written
 
 
 _BASE_FILES = (
-    *("/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/etc/passwd", "/etc/os-release"),
+    *("/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/etc/passwd"),
     *containerfiles.PATHS,
 )
 
@@ -289,6 +305,6 @@ def base_file(container: Container, path: str) -> str | None:
         return (sandbox.names or cluster_first("10.96.0.10", namespace)).text()
     if path == "/etc/passwd":
         return "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n"
-    if path == "/etc/os-release":
-        return _OS_RELEASE
-    return containerfiles.read(container, path) if path.startswith(("/proc/", "/sys/")) else None
+    if path.startswith(("/proc/", "/sys/")):
+        return containerfiles.read(container, path)
+    return None

@@ -179,6 +179,27 @@ class Case:
                 found.append((wanted["node_name"], wanted["service_name"], ago_s))
         return found
 
+    @cached_property
+    def alerted(self) -> tuple[float, float] | None:
+        """How many seconds before pods were read the window of metrics began and ended; None without one."""
+        for _, answer in self.answers("GetAlerts"):
+            for alert in answer.get("alerts") or () if isinstance(answer, dict) else ():
+                begin, _, end = str(alert.get("time_range", "")).partition(" ~ ")
+                if end:
+                    form = "%Y-%m-%d %H:%M:%S"
+                    return self.read_at - _clock(begin, form), self.read_at - _clock(end, form)
+        return None
+
+    @property
+    def delay_s(self) -> float | None:
+        """By how much the target's own median latency rose in that window; None if it does not say."""
+        name = self.fault.get("fault_object", "").partition("/")[2]
+        for _, answer in self.answers("GetAlerts"):
+            found = re.search(rf"{name}-p50latency: Normal=([\d.]+)ms -> Current=([\d.]+)ms", json.dumps(answer))
+            if found:
+                return (float(found[2]) - float(found[1])) / 1000
+        return None
+
     @property
     def ports(self) -> dict[str, int]:
         """The port at which each Service was tried."""

@@ -7,16 +7,19 @@ whatever was stopped, tainted or cordoned. What follows is the simulation's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from simcluster.api.objects import Json
 from simcluster.calibration.busy import BusyMachine
+from simcluster.calibration.cloudopsbench.alerts import Window, alerts, retransmitted
 from simcluster.calibration.cloudopsbench.case import ENTRY, Case, CaseError, Node
 from simcluster.calibration.cloudopsbench.snapshot import Expected, Snapshot
 from simcluster.engine import SECOND
+from simcluster.models.machine.links.shaping import Shaping
 from simcluster.world import World, bootstrap
 from simcluster.world.world import NodeSpec
 
@@ -28,6 +31,15 @@ HEAD_START_S = 90.0
 THINK_S = 5.5
 #: Between a change of nodes and the application that it is meant for.
 BEFORE_S = 1.0
+#: Faults of a network, whose size no case tells: a delay is what the target's own median latency rose by, where that is
+#: known; the loss sends some seven segments a second again on a node with 600 packets a second.
+_SHAPED = {
+    "pod_network_delay": Shaping(delay_ns=500_000_000),
+    "node_network_delay": Shaping(delay_ns=2 * SECOND),
+    "node_network_packet_loss": Shaping(loss=0.02),
+}
+#: The recorded script injects so long before its window begins, and has watched so long before that.
+AHEAD_S, BEFORE_FAULT_S, _LOOKS = 20.0, 60.0, 3
 #: The fault of which the data of a volume cannot be read by whom they are for.
 UNREADABLE = "volume_mount_permission_denied"
 #: kubectl needs that long to start and ask, and between documents. Eleven took two seconds; a ServiceAccount, two
@@ -60,6 +72,7 @@ class Scene:
         self.world = World(seed, nodes=[_spec(node) for node in case.nodes])
         self.machine = BusyMachine(self.world)
         self.refused: list[str] = []
+        self._looks: list[tuple[int, dict[str, int]]] = []
         self.images = sorted(_images(case))
 
     def play(self) -> World:
@@ -122,9 +135,48 @@ class Scene:
         names = sorted(ages, key=lambda name: (name == target, list(self.case.manifests).index(name)))
         for order, name in enumerate(names, 10):
             acts.append(Act(ages[name], order, self._applying(name)))
+        acts += self._network_acts()
         for node, service, ago_s in self.case.stopped:
             acts.append(Act(min(ago_s, OLDEST_S), 2, self._stopping(node, service)))
         return acts
+
+    def _network_acts(self) -> list[Act]:
+        """Delay or loss at the target's interfaces, as long as the recorded script had it, and the looks of metrics."""
+        shaping = _SHAPED.get(self.case.fault.get("root_cause", ""))
+        if shaping is None or self.case.alerted is None:
+            return []
+        if self.case.delay_s is not None and shaping.delay_ns:
+            shaping = replace(shaping, delay_ns=round(self.case.delay_s * SECOND))
+        begin_s, end_s = self.case.alerted
+        kind, _, name = self.case.fault["fault_object"].partition("/")
+        links, ends = self.world.network.links, list[str]()
+
+        def begin() -> None:
+            pods = self.world.api.store.objects("pods", self.case.namespace)
+            own = [pod for pod in pods if (pod["metadata"].get("labels") or {}).get("app") == name]
+            ends.extend([name] if kind == "node" else [pod["status"]["podIP"] for pod in own])
+            for end in ends:
+                links.shape(end, shaping)
+
+        def look() -> None:
+            self._looks.append((self.world.sim.now, retransmitted(self.world)))
+
+        def finish() -> None:
+            for end in ends:
+                links.unshape(end)
+            look()
+
+        injected_s = begin_s + AHEAD_S
+        return [Act(injected_s + BEFORE_FAULT_S, 3, look), Act(injected_s, 4, begin), Act(begin_s, 5, look),
+                Act(end_s, 6, finish)]  # fmt: skip
+
+    def alerts(self) -> dict[str, Any]:
+        """What the data set's script makes of the metrics; empty where it did not watch them."""
+        if len(self._looks) < _LOOKS:
+            return {}
+        (before, _), (during, _), (end, _) = self._looks
+        window = Window((before, before + round(BEFORE_FAULT_S * SECOND)), (during, end))
+        return alerts(self.world, sorted(self.case.manifests), window, [segments for _, segments in self._looks])
 
     def _applying(self, name: str) -> Callable[[], None]:
         return lambda: self._apply(self.case.manifests[name])
@@ -173,7 +225,7 @@ def live_through(case: Case, out: Path, seed: int = 0) -> Scene:
     scene = Scene(case, seed)
     world = scene.play()
     manifests = {str(wanted["app_name"]): str(answer) for wanted, answer in case.answers("GetAppYAML")}
-    expected = Expected(manifests, case.ports, release=case.release)
+    expected = Expected(manifests, case.ports, scene.alerts(), release=case.release)
     metadata = {"query": "", "result": dict(case.fault)}
     Snapshot(world, case.namespace, expected, pace=1.0).write(out, metadata)
     return scene

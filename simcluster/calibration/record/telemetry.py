@@ -51,6 +51,7 @@ class Source:
         self.redaction = redaction
         self.lag_s = lag_s
         self.clock = ClusterClock()
+        self._collecting = asyncio.Lock()
 
     def now_s(self) -> float:
         """The source's clock."""
@@ -68,6 +69,10 @@ class Source:
 
     async def window(self, began_ns: int, *, last: bool = False) -> None:
         """One window, up to now (less the lag, unless it is the last one); what goes wrong is noted."""
+        async with self._collecting:
+            await self._window(began_ns, last=last)
+
+    async def _window(self, began_ns: int, *, last: bool) -> None:
         begin_s = float(self.store.state.get("windows", {}).get(self.name, self.clock.source_ns(began_ns) / 1e9))
         end_s = self.now_s() - (0.0 if last else self.lag_s)
         while begin_s < end_s:

@@ -98,7 +98,8 @@ class AlertmanagerProgram(WrappedProgram):
         if call.kind != "http" or call.port != PORT or manager is None:
             return self.inner.answer(call)
         if call.path.startswith("/-/") and call.path != "/-/reload":
-            return self.inner.answer(call)
+            probed = self.inner.answer(call)
+            return probed._replace(body="OK") if probed.outcome == "ok" and probed.status == 200 else probed
         now = self.container.sim.now
         if call.path == "/-/reload":
             if call.method != "POST":

@@ -7,7 +7,7 @@ Source: kuberuntime_manager.go (computePodActions, SyncPod) and kuberuntime_cont
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simcluster.api.objects import Json, namespace_of
 from simcluster.control.kubelet.admission import requests_of
@@ -417,6 +417,7 @@ class PodSync(Parted):
             memory_limit=memory_bytes(container, "limits"),
             mounts=mounts_of(with_sub_paths(container, env), self.volumes.mounted or {}),
             labels=tuple(sorted((pod["metadata"].get("labels") or {}).items())),
+            **_identity(pod, container),
             termination_path=container.get("terminationMessagePath") or "/dev/termination-log",
             read_only_root=bool((container.get("securityContext") or {}).get("readOnlyRootFilesystem")),
             termination_fallback=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
@@ -432,3 +433,21 @@ class PodSync(Parted):
             raise ConfigError(f"container's runAsUser breaks non-root policy {whom}")
         if self.hosted.host.machine.images.runs_as_root(image_of(container)):
             raise ConfigError(f"container has runAsNonRoot and image will run as root {whom}")
+
+
+def _identity(pod: Json, container: Json) -> dict[str, Any]:
+    """Who a container's processes are, and what they may: the container's word before the pod's."""
+    of_pod: Json = pod["spec"].get("securityContext") or {}
+    own: Json = container.get("securityContext") or {}
+    both = {**of_pod, **own}
+    capabilities = own.get("capabilities") or {}
+    groups = [*(of_pod.get("supplementalGroups") or ()), *([of_pod["fsGroup"]] if "fsGroup" in of_pod else ())]
+    return {
+        "user": both.get("runAsUser"),
+        "group": both.get("runAsGroup"),
+        "groups": tuple(int(group) for group in groups),
+        "drop": tuple(str(name).removeprefix("CAP_") for name in capabilities.get("drop") or ()),
+        "add": tuple(str(name).removeprefix("CAP_") for name in capabilities.get("add") or ()),
+        "privileged": bool(own.get("privileged")),
+        "workdir": str(container.get("workingDir") or ""),
+    }

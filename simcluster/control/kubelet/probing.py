@@ -21,6 +21,9 @@ from simcluster.models.machine.runtime import Runtime, RuntimeFailure
 #: What an HTTP/1 client reads from a server that speaks HTTP/2 only: its SETTINGS frame.
 _HTTP2_SETTINGS = r"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00@\x00"
 
+#: How it names itself (pkg/probe/http).
+_AGENT = (("user-agent", "kube-probe/1.32"), ("accept", "*/*"))
+
 
 class Outcome(NamedTuple):
     """Result of one attempt.
@@ -71,7 +74,8 @@ class Prober:
     def _http(self, target: Json, host: str, port: int, container: Container, timeout_ns: int) -> Outcome:
         path = target.get("path") or "/"
         url = f"{(target.get('scheme') or 'HTTP').lower()}://{host}:{port}{path}"
-        answer = self._call(container, host, Call("http", port, path))
+        asked = Call("http", port, path, f"{host}:{port}", headers=_AGENT, source=self.runtime.machine.address)
+        answer = self._call(container, host, asked)
         prefix = f'Get "{url}": '
         waiting = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
         if answer.outcome == "timeout":

@@ -341,13 +341,7 @@ def mounts_of(
         if part:
             inside = tuple((name[len(part) + 1 :], text) for name, text in files if name.startswith(part + "/"))
             single = [text for name, text in files if name == part]
-            if single:  # a single file mounted at the path itself
-                path, _, last = path.rpartition("/")
-                inside = ((last, single[0]),)
-            files = inside
-        elif len(files) == 1 and not files[0][0]:  # a single file of the host
-            path, _, last = path.rpartition("/")
-            files = ((last, files[0][1]),)
+            files = (("", single[0]),) if single else inside  # a single file is mounted at the path itself
         host = f"{volume.host}/{part}" if volume.host and part else volume.host
         mounts.append(Mount(path or "/", volume.source, files, bool(entry.get("readOnly")), entry["name"], host))
     return tuple(mounts)

@@ -142,6 +142,7 @@ class PrometheusProgram(WrappedProgram):
         config: what it runs with, None until it runs; text: its file.
         loops: what it scrapes, and how that went; discovered: their labels before relabelling.
         rules, notifier: its rules, and who hears of alerts.
+        began_ns: when it started; loaded_ns: when it took on its configuration last.
     """
 
     def __init__(self, container: Container, inner: Program, api: Api, databases: Databases) -> None:
@@ -166,7 +167,7 @@ class PrometheusProgram(WrappedProgram):
         self._failure = ""  # why the last reload was one
         self._series = sum(log.series for log in self.store.logs.values())  # integers
         self._appended = 0
-        self._began_ns = container.sim.now
+        self.began_ns = self.loaded_ns = container.sim.now
         self._mounts: object = None
         self.notifier = Notifier(container, api.store, self._say)
         self.rules = RuleManager(container, self.process, self.store, self._send)
@@ -193,7 +194,7 @@ class PrometheusProgram(WrappedProgram):
         """Its own metrics."""
         if call.path != "/metrics" or self.config is None:
             return None
-        began = unix_seconds(self._began_ns) + self._began_ns % SECOND / SECOND
+        began = unix_seconds(self.began_ns) + self.began_ns % SECOND / SECOND
         own = {Group(OWN): OWN.row((self._series, self._appended, self.reloaded, began))}
         return {**own, **self.rules.exposition(), **self.notifier.exposition()}
 
@@ -202,7 +203,9 @@ class PrometheusProgram(WrappedProgram):
         if call.path == "/-/reload" and call.port == PORT and self.config is not None:
             return self._asked_to_reload(call)
         plain = call.kind != "http" or call.port != PORT or call.path.startswith("/-/") or self.config is None
-        return self.inner.answer(call) if plain else web.answered(self, call, unix_ms(self.container.sim.now))
+        if plain:
+            return web.healthy(call, self.inner.answer(call))
+        return web.answered(self, call, unix_ms(self.container.sim.now))
 
     def steady(self, call: Call) -> object | None:
         """A health check is as good as its process."""
@@ -241,7 +244,7 @@ class PrometheusProgram(WrappedProgram):
             self._say("error", "main.go:1265", f'msg="Error running goroutines from run.Group" err="{self._failure}"')
             self.container.exit(1)
             return
-        self.databases.server = self
+        self.databases.server, self.loaded_ns = self, self.container.sim.now
         self._say("info", "main.go:1273", 'msg="Server is ready to receive web requests."')
         self._look()
         self.process.every(DISCOVERY_NS, self._look, first_ns=self.container.sim.now + DISCOVERY_NS)
@@ -298,6 +301,7 @@ class PrometheusProgram(WrappedProgram):
             self.notifier.forget()
             self._offsets.clear()
         if self.reloaded:
+            self.loaded_ns = self.container.sim.now
             self._say("info", "main.go:1273", 'msg="Completed loading of configuration file"')
         else:
             self._say("error", "main.go:1003", f'msg="Error reloading config" err="{self._failure}"')

@@ -32,8 +32,37 @@ def status_of(program: PrometheusProgram) -> Status:
         alerts=program.rules.alerts,
         alertmanagers=[target.url for target in program.notifier.managers],
         config=program.text,
+        runtime=_runtime(program),
         ready=program.config is not None,
     )
+
+
+def _runtime(program: PrometheusProgram) -> dict[str, Any]:
+    """`/api/v1/status/runtimeinfo`; how many goroutines there are is a magnitude of what they do."""
+    container, cores = program.container, program.container.machine.cpu_cores
+    return {
+        "startTime": format_rfc3339(program.began_ns),
+        "CWD": "/prometheus",
+        "hostname": container.spec.pod_name,
+        "serverTime": format_rfc3339(container.sim.now, digits=9),
+        "reloadConfigSuccess": program.reloaded,
+        "lastConfigTime": format_rfc3339(program.loaded_ns),
+        "corruptionCount": 0,
+        "goroutineCount": 40 + 2 * len(program.loops),
+        "GOMAXPROCS": cores,
+        "GOMEMLIMIT": 9223372036854775807,
+        "GOGC": "75",
+        "GODEBUG": "",
+        "storageRetention": "15d",
+    }
+
+
+def healthy(call: Call, found: Answer) -> Answer:
+    """The answer to a health check, in Prometheus's words if it is a good one."""
+    word = {"/-/healthy": "Healthy", "/-/ready": "Ready"}.get(call.path.partition("?")[0])
+    if word is None or found.outcome != "ok" or found.status != 200:
+        return found
+    return found._replace(body="" if call.method == "HEAD" else f"Prometheus Server is {word}.\n")
 
 
 def answered(program: PrometheusProgram, call: Call, now_ms: int) -> Answer:

@@ -10,7 +10,10 @@ from simcluster.telemetry.promql.evaluation import Result, Series
 from simcluster.telemetry.promql.native import Native
 
 #: `errorType` -> HTTP status.
-STATUS = {"bad_data": 400, "execution": 422, "internal": 500, "timeout": 503, "canceled": 503, "not_found": 404}
+STATUS = {
+    "bad_data": 400, "execution": 422, "internal": 500, "timeout": 503, "canceled": 503, "not_found": 404,
+    "unavailable": 503,
+}  # fmt: skip
 JSON = "application/json"
 #: Go's encoder escapes what HTML would take for markup.
 _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}

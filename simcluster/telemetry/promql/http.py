@@ -1,6 +1,6 @@
 """The HTTP API of Prometheus as a pure function of a request, the samples and the instant.
 
-Left out: remote read and write, federation, exemplars, the admin endpoints, the pages of the browser.
+Left out: remote read and write, exemplars, what an admin API would do, the pages of the browser.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simcluster.telemetry.metrics.matching import accepts
-from simcluster.telemetry.promql import answers, printing, storage, syntaxjson, tsdb
+from simcluster.telemetry.promql import answers, federation, printing, storage, syntaxjson, tsdb
 from simcluster.telemetry.promql.answers import Answer, failure, plain, success
 from simcluster.telemetry.promql.context import Options, QueryError, Spent
 from simcluster.telemetry.promql.diagnosis import selection
@@ -41,6 +41,18 @@ FLAGS = {
 #: The release whose answers were recorded, and what its `buildinfo` says.
 VERSION = "3.5.3"
 PAGE = "<!doctype html><title>Prometheus Time Series Collection and Processing Server</title>"
+#: Where the browser's application is (`reactAppPaths` of web/web.go).
+PAGES = (
+    "/alerts",
+    "/config",
+    "/flags",
+    "/query",
+    "/rules",
+    "/service-discovery",
+    "/status",
+    "/targets",
+    "/tsdb-status",
+)
 TRUNCATED = "results truncated due to limit"
 
 
@@ -96,8 +108,10 @@ def handle(
         spent: counts what queries read.
     """
     method, path, text, body = request
-    if path in ("/", "/query"):  # a client that asks whether anybody is there
-        return Answer(302, {"Location": "/query"}, b"") if path == "/" else answers.answer(200, PAGE, "text/html")
+    if path in ("/", "/graph"):
+        return Answer(302, {"Location": f"/query?{text}" if path == "/graph" else "/query"}, b"")
+    if path in PAGES:
+        return answers.answer(200, PAGE, "text/html; charset=utf-8")
     if path in ("/-/healthy", "/-/ready"):
         return _health(method, path, (status or Status()).ready)
     route = ROUTES.get(path)
@@ -126,6 +140,19 @@ def _health(method: str, path: str, ready: bool) -> Answer:
         return plain(503, "Service Unavailable")
     word = "Healthy" if path == "/-/healthy" else "Ready"
     return plain(200, "" if method == "HEAD" else f"Prometheus Server is {word}.\n")
+
+
+def _federate(asked: Request) -> Answer:
+    try:
+        selections = asked.values.selections()
+    except QueryError as error:
+        return plain(400, f"{error}\n")
+    shown = federation.text(asked.store, selections, asked.now_ms, _options(asked).lookback_ms)
+    return answers.answer(200, shown, federation.CONTENT_TYPE)
+
+
+def _admin(asked: Request) -> Answer:
+    return failure("unavailable", "admin APIs disabled")
 
 
 def _options(asked: Request) -> Options:
@@ -339,7 +366,7 @@ def _tsdb(asked: Request) -> Answer:
     return success(tsdb.statistics(asked.store, asked.values.limit() or 10))
 
 
-_BOTH, _GET = ("GET", "POST"), ("GET",)
+_BOTH, _GET, _WRITE = ("GET", "POST"), ("GET",), ("POST", "PUT")
 #: Path -> methods, and who answers.
 ROUTES: dict[str, tuple[tuple[str, ...], Callable[[Request], Answer]]] = {
     "/api/v1/query": (_BOTH, _query),
@@ -363,4 +390,8 @@ ROUTES: dict[str, tuple[tuple[str, ...], Callable[[Request], Answer]]] = {
     "/api/v1/status/buildinfo": (_GET, _buildinfo),
     "/api/v1/status/runtimeinfo": (_GET, _runtimeinfo),
     "/api/v1/status/tsdb": (_GET, _tsdb),
+    "/api/v1/admin/tsdb/delete_series": (_WRITE, _admin),
+    "/api/v1/admin/tsdb/clean_tombstones": (_WRITE, _admin),
+    "/api/v1/admin/tsdb/snapshot": (_WRITE, _admin),
+    "/federate": (_GET, _federate),
 }

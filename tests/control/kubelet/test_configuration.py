@@ -162,7 +162,7 @@ def test_mounts_of_every_kind(bench):
     assert holder_of(token, bench.api.store, now_ns).user.name == "system:serviceaccount:shop:default"
     assert files["token"].text(now_ns + 2800 * SECOND) == token
     assert files["token"].text(now_ns + 2900 * SECOND) != token
-    assert seen["/etc"].files == (("one.conf", "2"),)
+    assert seen["/etc/one.conf"].files == (("", "2"),)
     assert [seen[path].source for path in ("/data", "/tmp")] == ["persistentVolumeClaim", "emptyDir"]
     assert bench.container_status()["volumeMounts"][0] == {
         "name": "api",

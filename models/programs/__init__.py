@@ -1,0 +1,1 @@
+"""Programs of public images that do what their arguments, files and configuration say: web servers, interpreters."""
