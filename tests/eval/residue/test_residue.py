@@ -118,7 +118,7 @@ def test_right_repairs_leave_nothing_grave(paged: Episode, index: int) -> None:
     assert found.passed, found.explain()
 
 
-def test_a_debugging_pod_that_has_ended_is_told_and_harms_nobody(paged: Episode) -> None:
+def test_an_ended_pod_of_kubectl_debug_leaves_no_grave_residue(paged: Episode) -> None:
     found = left(paged, "kubectl debug node/worker-1 --image=busybox -- sleep 1")
     assert found.passed, found.explain()
     assert "note Pod/node-debugger-worker-1" in found.explain().replace("note note: ", "note ")
