@@ -161,7 +161,7 @@ def _writes(world: World, command: Command) -> bool:
 
 def _quoted(commands: Sequence[Command]) -> str:
     first = commands[0]
-    where = {"node": f"ssh {first.target} ", "kubectl": "kubectl "}.get(first.tool, f"{first.tool} ")
+    where = {"node": f"ssh {first.target} ", "kubectl": "kubectl ", "sh": ""}.get(first.tool, f"{first.tool} ")
     text = " ".join(f"{where}{first.text}".split())
     text = text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"
     return text if len(commands) == 1 else f"{text} and {len(commands) - 1} commands after it"

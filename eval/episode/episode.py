@@ -260,7 +260,7 @@ class Episode(Live):
     def answered(self, command: Command, effect: Effect, result: CommandResult) -> None:
         """Keep what was read, and tag the record with what was done."""
         self.transcript.add(command, effect, result, self.world.sim.now)
-        if command.tool in ("kubectl", "http", "node", "container") and effect.counts:
+        if command.tool in ("kubectl", "http", "sh", "node", "container") and effect.counts:
             self.recorder.command(command.tool, write=effect.writes, at_ns=command.at_ns)
             if effect.charge == "look" and not effect.writes:
                 into = command.target or command.text[:LONGEST_PROBE]

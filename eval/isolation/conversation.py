@@ -113,6 +113,8 @@ class Conversation:
         match name, arguments:
             case "kubectl", [str() as text, str() as stdin]:
                 tool, result = "kubectl", self._session.kubectl(text, stdin)
+            case "sh", [str() as text, str() as stdin]:
+                tool, result = "sh", self._session.sh(text, stdin)
             case "node", [str() as node, str() as text]:
                 tool, result = f"ssh {node}", self._session.node(node).sh(text)
             case "wait", [str() as text]:

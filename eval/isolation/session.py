@@ -48,6 +48,10 @@ class RemoteSession:
         """Run `kubectl COMMAND`."""
         return CommandResult(*self._call("kubectl", command, stdin))
 
+    def sh(self, command: str, stdin: str = "") -> CommandResult:
+        """Run a command line at the operator's desk."""
+        return CommandResult(*self._call("sh", command, stdin))
+
     def node(self, name: str) -> RemoteShell:
         """A root shell on a node."""
         return RemoteShell(self, name)

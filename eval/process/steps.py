@@ -83,6 +83,8 @@ def _step(turn: Turn) -> Step | None:
         return _of_kubectl(turn)
     if turn.tool == "http":
         return _of_http(turn)
+    if turn.tool == "sh":
+        return Step(turn.at_ns, "desk::sh", turn.writes, turn.exit_code in _MISUSED, (), turn.digest)
     if turn.tool == "node":
         wrong = turn.exit_code in (*_MISUSED, 255)
         return Step(turn.at_ns, f"node::{turn.target}", turn.writes, wrong, (f"node/{turn.target}",), turn.digest)

@@ -29,6 +29,7 @@ from simcluster.models.machine.kernel.sysctltable import PARAMETERS
 from simcluster.models.machine.loginshell import LoginShell
 from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import TMPFS
+from simcluster.models.userland.place import Place
 
 EXIT_SIGKILL = 137
 #: What the kernel keeps free by default; processes of the system hold theirs besides.
@@ -59,6 +60,10 @@ class Host(Hardware):
     @abstractmethod
     def run(self, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
         """Any program of the host but those of its login shell (`crictl`, `cat`, `free`); None if there is none."""
+
+    @abstractmethod
+    def place(self) -> Place:
+        """The node as a shell meets it."""
 
     @abstractmethod
     def file(self, path: str) -> str | None:

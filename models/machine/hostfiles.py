@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from simcluster.engine import FlatDict, Shared, Simulation
 from simcluster.models.machine.shell.files import FileError, normalize, parent_of
@@ -43,6 +44,7 @@ class HostFiles:
         self._files: dict[str, HostFile] = FlatDict()
         self._hollow = False  # whether a file was ever allocated without content
         self._folders: dict[str, None] = {}
+        self.adorned: dict[str, dict[str, Any]] = {}  # mode, owner, target of a link, ... by path
         self._watchers: list[tuple[str, Callable[[str], None]]] = []
         self.guard: Callable[[str, int], str] | None = None  # why the disk refuses a write to a path, or ""
 

@@ -151,7 +151,7 @@ def wilson(hits: int, trials: int, z: float = 1.645) -> tuple[float, float]:
     """Interval (90 %) of a share.
 
     >>> [round(each, 3) for each in wilson(5, 100)]
-    [0.024, 0.101]
+    [0.025, 0.099]
     """
     if not trials:
         return 0.0, 1.0

@@ -13,7 +13,14 @@ from simcluster.faults.target import ImpossibleTarget
 
 
 def open_episode(
-    task: str, seed: int, noise: str | None, folders: tuple[str, ...], remarks: Console, age: str | None = None
+    task: str,
+    seed: int,
+    noise: str | None,
+    folders: tuple[str, ...],
+    remarks: Console,
+    age: str | None = None,
+    *,
+    blind: bool = False,
 ) -> Episode:
     """Start an episode, with a remark while it takes its time.
 
@@ -22,7 +29,7 @@ def open_episode(
     """
     library = Library(tuple(Path(folder) for folder in folders))
     try:
-        with remarks.status(f"bringing {Path(task).stem} to its page"):
+        with remarks.status(f"bringing {'the incident' if blind else Path(task).stem} to its page"):
             return start(task, seed, noise, library, age)
     except (NotAnIncident, ImpossibleTarget) as problem:
         raise CheckFailed(str(problem)) from None

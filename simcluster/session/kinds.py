@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,10 +14,11 @@ from simcluster.engine import SECOND, parse_duration
 from simcluster.session import http
 from simcluster.session.clock import Charge
 from simcluster.session.deadline import DeadlineClock
-from simcluster.session.looks import kubectl_charge, only_looks
+from simcluster.session.looks import desk_charge, kubectl_charge, only_looks
+from simcluster.surface.desk import Desk, Doors
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import NodeShell
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Clock, CommandResult, Workstation
 from simcluster.world import World
 from simcluster.world.deskuplink import DeskUplink
 from simcluster.world.graphs import UNNAMED, add_users, deploy_graph, graph_in, habits_of
@@ -66,6 +67,7 @@ class Executor:
         self.uplink = DeskUplink(world, self.clock)
         self._encoder = Encoder()
         self._kubectls: dict[str, Kubectl] = {}
+        self.desk = Desk(self.clock, Doors(self._own_kubectl, self.login, self.exchange))
         for machine in world.machines.values():
             machine.login_shell = NodeShell(machine, self.clock)
 
@@ -73,13 +75,35 @@ class Executor:
         """`kubectl TEXT`, without a shell."""
         return self._kubectl_of(request.identity).run(request.text, request.stdin)
 
+    def equip(self, workstation: Workstation) -> None:
+        """Put programs of whoever sits there on the desk, such as an editor."""
+        self._own_kubectl().workstation = workstation
+
+    def _own_kubectl(self) -> Kubectl:
+        return self._kubectl_of("")
+
+    def sh(self, request: Request) -> CommandResult:
+        """A command line at the desk."""
+        return self.desk.sh(request.text, request.stdin)
+
+    def exchange(self, argv: Sequence[str], stdin: str) -> CommandResult:
+        """curl or wget from the desk, which stands in the network of the machines."""
+        server = self.uplink.beside()
+        if server is None:
+            return CommandResult("", f"{argv[0]}: (7) Failed to connect: No route to host\n", 7)
+        answer = server.run(list(argv), stdin)
+        return CommandResult("") if answer is None else CommandResult(answer.stdout, answer.stderr, answer.code)
+
     def http(self, request: Request) -> CommandResult:
         """One exchange with the API server, as `session.http` writes it."""
         return http.execute(self, request.text, self._encoder)
 
     def node(self, request: Request) -> CommandResult:
         """`ssh TARGET TEXT`, as root."""
-        name = request.target
+        return self.login(request.target, request.text, request.stdin, self.clock)
+
+    def login(self, name: str, command: str, stdin: str, clock: Clock) -> CommandResult:
+        """Run a command line on a node, as whoever has its key."""
         machine = self.world.machines.get(name)
         if machine is None:
             return CommandResult("", f"ssh: Could not resolve hostname {name}: Name or service not known\n", 255)
@@ -87,7 +111,7 @@ class Executor:
             return CommandResult("", f"ssh: connect to host {name} port 22: No route to host\n", 255)
         if self.operator != ADMIN:
             return CommandResult("", f"root@{name}: Permission denied (publickey).\n", 255)
-        return NodeShell(machine, self.clock).sh(request.text)
+        return NodeShell(machine, clock, self._own_kubectl).sh(command, stdin)
 
     def container(self, request: Request) -> CommandResult:
         """A command line for the shell of a container, by `kubectl exec`."""
@@ -169,6 +193,11 @@ def _of_http(world: World, request: Request) -> Effect:
 def _of_node(world: World, request: Request) -> Effect:
     machine = world.machines.get(request.target)
     return Effect("look", machine is not None and machine.power.running and not only_looks(request.text))
+
+
+def _of_desk(world: World, request: Request) -> Effect:
+    charge = desk_charge(request.text)
+    return Effect(charge, charge == "write")
 
 
 def _of_container(world: World, request: Request) -> Effect:
@@ -254,6 +283,7 @@ class Kind(NamedTuple):
 KINDS: dict[str, Kind] = {
     "kubectl": Kind(Executor.kubectl, _of_kubectl, patient=True, answerable=True),
     "http": Kind(Executor.http, _of_http, _check_http, patient=True),
+    "sh": Kind(Executor.sh, _of_desk, patient=True),
     "node": Kind(Executor.node, _of_node, patient=True),
     "container": Kind(Executor.container, _of_container, _check_container, patient=True, answerable=True),
     "wait": Kind(Executor.wait, _free, _check_wait),

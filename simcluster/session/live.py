@@ -41,7 +41,7 @@ class Live:
         tools: kinds of requests that are taken, of `session.kinds.KINDS`.
     """
 
-    tools: tuple[str, ...] = ("kubectl", "http", "follow", "node", "container", "wait")
+    tools: tuple[str, ...] = ("kubectl", "http", "follow", "sh", "node", "container", "wait")
 
     def __init__(self, world: World, policy: Clock, budget: Budget = UNLIMITED, operator: User = ADMIN) -> None:
         self.world = world
@@ -90,6 +90,15 @@ class Live:
             BudgetExceeded: the commands or the time of the episode are used up.
         """
         return self.submit("kubectl", command, stdin=stdin)
+
+    def sh(self, command: str, stdin: str = "") -> CommandResult:
+        """Run a command line at the operator's desk: a shell with kubectl, ssh, jq, curl and files of its own.
+
+        Raises:
+            ValueError: a text that is no Unicode.
+            BudgetExceeded: the commands or the time of the episode are used up.
+        """
+        return self.submit("sh", command, stdin=stdin)
 
     def promql(
         self, query: str, *, start: float | None = None, end: float | None = None, step: float | str = 15

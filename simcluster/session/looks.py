@@ -7,7 +7,7 @@ counts as the operator's first write in the trajectory.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from simcluster.session.clock import Charge
 from simcluster.surface.kubectl.errors import KubectlError
@@ -43,6 +43,55 @@ def kubectl_charge(command: str) -> Charge:
     if verb == "set" and "--list" in rest:
         return "read"
     return "read" if path in _READS or verb in _READS else "write"
+
+
+def desk_charge(command: str) -> Charge:
+    """What a command line at the desk is: a write if any of its programs may change the cluster.
+
+    >>> desk_charge("kubectl get pods | wc -l"), desk_charge("ssh n1 df | grep x")
+    ('read', 'look')
+    >>> desk_charge("for p in a; do kubectl delete pod $p; done")
+    'write'
+    """
+    charge: Charge = "read"
+    try:
+        words = list(_split(command))
+    except ValueError:
+        return "read"
+    for at, (word, first) in enumerate(words):
+        if not first and word not in ("kubectl", "k", "ssh"):
+            continue
+        rest = []
+        for more, starts in words[at + 1 :]:
+            if starts or more in _BETWEEN:
+                break
+            rest.append(more)
+        found: Charge = "read"
+        if word in ("kubectl", "k"):
+            found = kubectl_charge(shlex.join(rest))
+        elif word == "ssh":
+            plain = [each for each in rest if not each.startswith("-")]
+            found = "look" if only_looks(" ".join(plain[1:])) else "write"
+        elif word in ("curl", "wget"):
+            found = "look"
+        charge = max(charge, found, key=("read", "look", "write").index)
+    return charge
+
+
+def _split(command: str) -> Iterator[tuple[str, bool]]:
+    """Words of a command line, and whether each is the first of its program."""
+    text = command.replace("$(", " ; ").replace("`", " ; ").replace("\n", " ; ")
+    parts = shlex.shlex(text, posix=True, punctuation_chars="|&;<>()")
+    parts.whitespace_split = True
+    parts.commenters = ""
+    first = True
+    for part in parts:
+        separates = bool(part) and set(part) <= set("|&;()")
+        if not separates:
+            yield part, first
+        first = separates or (
+            first and part in ("do", "then", "else", "if", "while", "until", "!", "{", "time", "sudo", "xargs")
+        )
 
 
 def _follows(word: str) -> bool:

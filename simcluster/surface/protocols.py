@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from simcluster.api.encoding.wire import Wire
 from simcluster.api.request import Request, Response
+from simcluster.models.userland.place import Place
 
 
 class CommandResult(NamedTuple):
@@ -154,6 +155,9 @@ class Host(Protocol):
     def journal(self) -> Iterable[JournalEntry]:
         """The journal, oldest first."""
 
+    def place(self) -> Place:
+        """The node as a shell meets it."""
+
     def run(self, argv: Sequence[str], stdin: str = "") -> HostAnswer | None:
         """Any other program of the host (`crictl`, `cat`, `free`); None if there is none."""
 
@@ -177,6 +181,9 @@ class Session(Protocol):
 
     def kubectl(self, command: str, stdin: str = "") -> CommandResult:
         """Run `kubectl COMMAND`, without a shell; `stdin` is what `-f -` reads."""
+
+    def sh(self, command: str, stdin: str = "") -> CommandResult:
+        """Run a command line at the operator's desk: a shell with kubectl, ssh, jq and files."""
 
     def node(self, name: str) -> Shell:
         """A root shell on a node. Unknown names answer every command as ssh would."""

@@ -49,6 +49,11 @@ class DeskUplink:
                 return lost
         return world.api.handle(request)
 
+    def beside(self) -> Machine | None:
+        """The machine through whose network the desk reaches others; None if it is off."""
+        server = self._server() or next(iter(self._world.machines.values()), None)
+        return server if server is not None and server.power.running else None
+
     def _travel(self, request: Request, path: PathQuality) -> Response | None:
         """Spend the time that the way takes; the failure of what never arrives."""
         cost = path.cost(REQUEST_BYTES, ANSWER_BYTES, timeout_ns=DIAL_NS, connect=True)

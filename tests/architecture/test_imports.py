@@ -18,7 +18,7 @@ TABLE: dict[str, tuple[str, ...]] = {
     "api": ("engine", "telemetry"),
     "models": ("engine", "telemetry"),
     "control": ("engine", "telemetry", "api", "models"),
-    "surface": ("engine", "api", "telemetry"),
+    "surface": ("engine", "api", "telemetry", "models.userland"),
     "apps": ("engine", "telemetry", "api", "models", "control"),
     "faults": ("engine", "api", "models", "control", "apps"),
     "noise": ("engine", "api", "models", "control", "apps"),

@@ -251,7 +251,7 @@ def test_requests_are_done_in_the_name_that_is_given(box: Sandbox) -> None:
     [
         (
             Request("telepathy", "x"),
-            "unknown tool 'telepathy'; there are kubectl, http, follow, node, container, wait, deploy, load",
+            "unknown tool 'telepathy'; there are kubectl, http, follow, sh, node, container, wait, deploy, load",
         ),
         (Request("diagnose", '"x"'), "unknown tool 'diagnose'"),
         (Request("kubectl", "get \ud800"), "text of kubectl holds a lone surrogate at character 4"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from simcluster.models.apps.stores.accounts import Accounts
 from simcluster.models.apps.stores.demand import DataSet
+from simcluster.models.apps.stores.relations import Table
 
 
 class Database:
@@ -17,7 +18,7 @@ class Database:
         number: from which its files' names follow.
         size: bytes now; `grown` those that inserts have added.
         documents: rows or documents, as counted by commands.
-        held: locks taken by sessions: table -> who.
+        relations: small tables that people have made.
     """
 
     def __init__(self, name: str, number: int, described: DataSet) -> None:
@@ -26,6 +27,7 @@ class Database:
         self.described = described
         self.size = described.size
         self.grown = 0
+        self.relations: dict[str, Table] = {}
 
     @property
     def documents(self) -> int:

@@ -1,8 +1,8 @@
 r"""`mysql`, `mysqladmin` and their statements: looks, settings, users, grants; printed as without a terminal.
 
-Understood are SHOW DATABASES, TABLES, VARIABLES, STATUS, PROCESSLIST, GRANTS, ENGINE INNODB STATUS, REPLICA STATUS,
-USE, SELECT of constants, counts and `mysql.user`, SET GLOBAL, CREATE, ALTER and DROP of users and databases, GRANT,
-REVOKE, KILL.
+Tables that people make hold rows (`relations`). Beside them are understood SHOW DATABASES, TABLES, VARIABLES, STATUS,
+PROCESSLIST, GRANTS, ENGINE INNODB STATUS, REPLICA STATUS, USE, SELECT of constants, counts and `mysql.user`, SET
+GLOBAL, CREATE, ALTER and DROP of users and databases, GRANT, REVOKE, KILL, BEGIN, COMMIT, ROLLBACK.
 Anything else is answered by a syntax error. Sources: messages of MySQL 8.0 (client and server).
 """
 
@@ -13,10 +13,13 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from simcluster.engine import format_rfc3339
 from simcluster.models.apps.stores import clients
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.clients import Connection, Place
+from simcluster.models.apps.stores.contents import Database
 from simcluster.models.apps.stores.demand import DataSet
+from simcluster.models.apps.stores.relations import Refused, Relations, Table, Unsupported, snapshot
 from simcluster.models.apps.stores.settings import number_of
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import ExecResult
@@ -32,6 +35,31 @@ _OPTIONS = {
 _WARNING = "{}: [Warning] Using a password on the command line interface can be insecure.\n"
 _SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")
 _LIKE = r"(?: like '([\w%]+)')?$"
+
+_WRONG = "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version "
+#: Statements about rows, and the table they are about.
+_TARGET = re.compile(
+    r"(insert(?: into)?|update|delete from|truncate(?: table)?|create table(?: if not exists)?|desc(?:ribe)?"
+    r"|drop table(?: if exists)?|create (?:unique )?index \w+ on|select .*?\bfrom) ([\w.`]+)"
+)
+#: Numbers, states and words of MySQL for what `relations` refuses.
+_REFUSALS = {
+    "no table": (1146, "42S02", "Table '{space}.{0}' doesn't exist"),
+    "no table to drop": (1051, "42S02", "Unknown table '{space}.{0}'"),
+    "exists": (1050, "42S01", "Table '{0}' already exists"),
+    "no column": (1054, "42S22", "Unknown column '{0}' in 'field list'"),
+    "null": (1048, "23000", "Column '{0}' cannot be null"),
+    "wrong value": (1366, "HY000", "Incorrect {0} value: '{1}' for column '{2}' at row 1"),
+    "too long": (1406, "22001", "Data too long for column '{2}' at row 1"),
+    "duplicate": (1062, "23000", "Duplicate entry '{2}' for key '{0}.PRIMARY'"),
+    "too many values": (1136, "21S01", "Column count doesn't match value count at row 1"),
+    "full": (1114, "HY000", "The table is full"),
+    "division": (1365, "22012", "Division by 0"),
+    "types": (1292, "22007", "Truncated incorrect value"),
+    "range": (1690, "22003", "BIGINT value is out of range"),
+    "depth": (1436, "HY000", "Thread stack overrun"),
+    "position": (1054, "42S22", "Unknown column '{0}' in 'order clause'"),
+}
 
 
 class MysqlError(Exception):
@@ -130,6 +158,7 @@ class MysqlShell:
         self._database = database
         assert program.contents is not None
         self._contents = program.contents
+        self._before: dict[str, dict[str, Table]] = {}  # tables of databases as they were when a transaction began
 
     def admin(self, command: str) -> str:
         """`mysqladmin ping | status | processlist | variables`."""
@@ -158,15 +187,78 @@ class MysqlShell:
 
     def _statement(self, text: str) -> str:
         low = text.lower()
+        done = self._rowwise(text, low)
+        if done is not None:
+            return done
         for pattern, answer in _STATEMENTS:
             found = re.match(pattern, text, re.IGNORECASE)
             if found is not None:
                 return str(answer(self, found))
-        if low.startswith(("insert", "update", "delete", "flush", "commit", "begin", "start", "rollback", "set ")):
+        if low.startswith(("begin", "start transaction")):
+            self._before = {name: snapshot(each.relations) for name, each in self._contents.databases.items()}
+            return ""
+        if low.startswith(("commit", "rollback")):
+            for name, tables in self._before.items() if low.startswith("rollback") else ():
+                self._contents.databases[name].relations = tables
+            self._before = {}
+            return ""
+        if low.startswith(("flush", "set ")):
             return ""
         near = text.split(maxsplit=1)[0]
-        why = "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version "
-        raise MysqlError(1064, "42000", f"{why}for the right syntax to use near '{near}' at line 1")
+        raise MysqlError(1064, "42000", f"{_WRONG}for the right syntax to use near '{near}' at line 1")
+
+    # --- tables that people make ----------------------------------------------------------
+
+    def _rowwise(self, text: str, low: str) -> str | None:
+        """A statement about rows; None if it is none of a table of people's own."""
+        found = _TARGET.match(low)
+        if found is None:
+            return None
+        name = text[found.start(2) : found.end(2)].replace("`", "")
+        space, _, table = name.rpartition(".")
+        space = space or self._database
+        if space.lower() in _SYSTEM:
+            return None
+        if not space:
+            raise MysqlError(1046, "3D000", "No database selected")
+        database = self._contents.databases.get(space)
+        if database is None:
+            raise MysqlError(1049, "42000", f"Unknown database '{space}'")
+        if table in database.described.tables and table not in database.relations:
+            if low.startswith("insert"):
+                database.size += database.described.document * max(1, len(database.described.tables))
+                return ""
+            if re.match(r"select count\(\*\) from [\w.`]+$", low):
+                return None
+            raise _unsupported(f"{low.split(maxsplit=1)[0].upper()} of single rows of {table}")
+        if low.startswith("desc"):
+            return self._described(database, space, table)
+        return self._evaluated(database, space, text)
+
+    def _evaluated(self, database: Database, space: str, text: str) -> str:
+        stamp = format_rfc3339(self._program.container.sim.now).replace("T", " ")[:-1]
+        try:
+            done = Relations(database.relations, "mysql", stamp).execute(text)
+        except SyntaxError as error:
+            raise MysqlError(1064, "42000", f"{_WRONG}for the right syntax to use near '{error}' at line 1") from None
+        except Unsupported as error:
+            raise _unsupported(str(error)) from None
+        except Refused as error:
+            number, state, form = _REFUSALS[error.why]
+            raise MysqlError(number, state, form.format(*error.values, *[""] * 4, space=space)) from None
+        return rows(done.heads, [[_shown(value) for value in row] for row in done.rows])
+
+    def _described(self, database: Database, space: str, table: str) -> str:
+        found = database.relations.get(table)
+        if found is None:
+            raise MysqlError(1146, "42S02", f"Table '{space}.{table}' doesn't exist")
+        lines = []
+        for each in found.columns:
+            key, extra = ("PRI" if each.name in found.key else ""), ("auto_increment" if each.counted else "")
+            lines.append(
+                (each.name, each.kind.lower(), "NO" if each.required else "YES", key, _shown(each.default), extra)
+            )
+        return rows(("Field", "Type", "Null", "Key", "Default", "Extra"), lines)
 
     # --- looks ----------------------------------------------------------------------------
 
@@ -183,7 +275,7 @@ class MysqlShell:
         if database is None:
             raise MysqlError(1046, "3D000", "No database selected")
         name = f"Tables_in_{found[1] or self._database}"
-        return rows((name,), [(each,) for each in sorted(database.described.tables)])
+        return rows((name,), [(each,) for each in sorted({*database.described.tables, *database.relations})])
 
     def variables(self, found: re.Match[str]) -> str:
         """SHOW VARIABLES."""
@@ -335,6 +427,15 @@ class MysqlShell:
         account.settings["grants"] = "all" if found[1].lower() == "grant" else "none"
         self._program.republish()
         return ""
+
+
+def _unsupported(what: str) -> MysqlError:
+    return MysqlError(1235, "42000", f"This version of MySQL doesn't yet support '{what}'")
+
+
+def _shown(value: object) -> str:
+    """A value as the client prints it."""
+    return "NULL" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _user_row(account: Account, heads: Sequence[str]) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 r"""`psql` for looks, settings, users and sessions: a bounded set of statements, answered as psql prints them.
 
-Understood are SHOW, ALTER SYSTEM/ROLE/USER, CREATE and DROP of roles, users and databases, GRANT and REVOKE on tables,
-BEGIN, LOCK TABLE, COMMIT, SELECT of constants, counts, `pg_stat_activity`, `pg_locks`, settings and the functions on
-processes; \l, \du, \dt, \conninfo. Anything else is answered by a syntax error.
+Tables that people make hold rows (`relations`). Beside them are understood SHOW, SET, ALTER SYSTEM/ROLE/USER, CREATE
+and DROP of roles, users and databases, GRANT and REVOKE on tables, BEGIN, LOCK TABLE, COMMIT, ROLLBACK, SELECT of
+constants, counts, `pg_stat_activity`, `pg_locks`, settings and the functions on processes; \l, \du, \dt, \d, \conninfo.
+Anything else is answered by an error.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from simcluster.engine import format_rfc3339
 from simcluster.models.apps.stores.accounts import Account
+from simcluster.models.apps.stores.contents import Database
 from simcluster.models.apps.stores.demand import DataSet
+from simcluster.models.apps.stores.relations import Refused, Relations, Result, Table, Unsupported, snapshot
 from simcluster.models.machine.process import ExecResult
 
 if TYPE_CHECKING:
@@ -28,6 +31,33 @@ _LOCK = re.compile(r"lock (?:table )?(?:only )?([\w.]+)(?: in ([\w ]+?) mode)?(?
 
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
+
+#: What SET may set beside the server's settings (guc_tables.c), of which nothing here depends.
+_SESSION = (
+    *("search_path", "statement_timeout", "lock_timeout", "timezone", "client_encoding", "datestyle", "work_mem"),
+    *("application_name", "standard_conforming_strings", "client_min_messages", "default_transaction_isolation"),
+    *("idle_in_transaction_session_timeout", "row_security", "check_function_bodies", "default_table_access_method"),
+)
+_TYPES = {"INT": "integer", "SERIAL": "integer", "BIGSERIAL": "bigint", "DOUBLE PRECISION": "double precision",
+          "DECIMAL": "numeric", "TIMESTAMPTZ": "timestamp with time zone"}  # fmt: skip
+#: Words of PostgreSQL for what `relations` refuses.
+_REFUSALS = {
+    "no table": 'relation "{0}" does not exist',
+    "no table to drop": 'table "{0}" does not exist',
+    "exists": 'relation "{0}" already exists',
+    "no column": 'column "{0}" does not exist',
+    "null": 'null value in column "{0}" violates not-null constraint',
+    "wrong value": 'invalid input syntax for type {0}: "{1}"',
+    "too long": "value too long for type character varying({1})",
+    "duplicate": 'duplicate key value violates unique constraint "{0}_pkey"\nDETAIL:  Key ({1})=({2}) already exists.',
+    "too many values": "INSERT has more expressions than target columns",
+    "full": "out of memory",
+    "division": "division by zero",
+    "types": "operator does not exist for these types",
+    "range": "bigint out of range",
+    "depth": "stack depth limit exceeded",
+    "position": "ORDER BY position {0} is not in select list",
+}
 
 
 class SqlError(Exception):
@@ -50,6 +80,19 @@ class Psql:
         self._plain = False  # -A
         self._bare = False  # -t
         self._seconds = 0.0
+        self._before: dict[str, Table] | None = None  # tables as they were when the transaction began
+        self._own: dict[str, str] = {}  # what SET has set
+
+    @property
+    def _database_now(self) -> Database:
+        assert self._program.contents is not None
+        return self._program.contents.databases[self._database]
+
+    def _finish(self, *, keep: bool) -> None:
+        """The transaction is over."""
+        if not keep and self._before is not None:
+            self._database_now.relations = self._before
+        self._inside, self._before = False, None
 
     def run(self, argv: tuple[str, ...], stdin: str) -> ExecResult:
         """The command line."""
@@ -85,8 +128,10 @@ class Psql:
             try:
                 printed += self.evaluate(command)
             except SqlError as error:
-                self._program.say("ERROR", error.text, 95)
+                self._finish(keep=False)
+                self._program.say("ERROR", error.text.partition("\n")[0], 95)
                 return ExecResult(printed, f"ERROR:  {error.text}\n", 1)
+        self._finish(keep=not self._inside)  # a session that ends takes back what it has not committed
         return ExecResult(printed)
 
     def evaluate(self, script: str) -> str:
@@ -113,20 +158,26 @@ class Psql:
                 return self._alter_system(text)
             case "create" | "alter" if _ROLE.match(text):
                 return self._role(text)
+            case "create" | "drop" | "truncate" if re.match(r"(create|drop) (table|index|unique)|truncate", low):
+                return self._relation(text, low)
             case "create" | "drop" | "alter":
                 return self._define(text, low)
+            case "explain":
+                return self._explain(text, low)
             case "grant" | "revoke":
                 return self._grant(text)
             case "begin" | "start":
                 self._inside = True
+                self._before = snapshot(self._database_now.relations)
                 return "BEGIN\n"
             case "commit" | "rollback" | "end":
                 self._locks.clear()
-                return f"{first.upper()}\n"
+                self._finish(keep=first != "rollback")
+                return "ROLLBACK\n" if first == "rollback" else "COMMIT\n"
             case "lock":
                 return self._lock(text)
             case "set":
-                return "SET\n"
+                return self._set(text)
             case "checkpoint":
                 assert self._program.storage is not None
                 self._program.storage.checkpoint(self._program.container.sim.now)
@@ -134,7 +185,9 @@ class Psql:
             case "select":
                 return self._select(text, low)
             case "insert" | "update" | "delete":
-                return {"insert": "INSERT 0 1\n", "update": "UPDATE 1\n", "delete": "DELETE 1\n"}[first]
+                return self._relation(text, low)
+            case "vacuum" | "analyze" | "copy" | "do" | "call" | "with" | "values" | "table" | "comment" | "reindex":
+                raise SqlError(f"feature not supported: {first.upper()}")
             case _:
                 raise SqlError(f'syntax error at or near "{text.split(maxsplit=1)[0]}"')
 
@@ -144,7 +197,8 @@ class Psql:
         settings = self._program.settings
         if name == "all":
             return self._table(("name", "setting"), [(n, settings[n]) for n in sorted(settings)])
-        known = {"server_version": self._program.version, "data_directory": "/var/lib/postgresql/data", **settings}
+        known = {"server_version": self._program.version, "data_directory": "/var/lib/postgresql/data"}
+        known |= {**settings, **self._own}
         if name not in known:
             raise SqlError(f'unrecognized configuration parameter "{name}"')
         return self._table((name,), [(known[name],)])
@@ -219,7 +273,65 @@ class Psql:
             contents.databases.pop(name, None)
             self._program.republish()
             return "DROP DATABASE\n"
-        return f"{words[0].upper()} {kind.upper()}\n"
+        raise SqlError(f"feature not supported: {words[0].upper()} {kind.upper()}")
+
+    def _set(self, text: str) -> str:
+        found = re.match(r"set (?:session |local )?([\w.]+)\s*(?:=| to )\s*(.+)$", text, re.IGNORECASE)
+        if found is None:
+            return "SET\n"  # roles, transactions, names of time zones
+        name = found[1].lower()
+        if name not in self._program.settings and name not in _SESSION:
+            raise SqlError(f'unrecognized configuration parameter "{found[1]}"')
+        self._own[name] = found[2].strip("'\" ")
+        return "SET\n"
+
+    # --- tables that people make ----------------------------------------------------------
+
+    def _relation(self, text: str, low: str) -> str:
+        """A statement about rows."""
+        database = self._database_now
+        target = re.match(r"(insert into|update|delete from|truncate(?: table)?|drop table(?: if exists)?) (?:only )?"
+                          r"([\w.\"]+)", low)  # fmt: skip
+        table = "" if target is None else target[2].strip('"').rpartition(".")[2]
+        if target is not None and table not in database.relations and self._is_described(table):
+            if target[1] != "insert into":
+                verb = {"update": "update", "delete from": "delete from"}.get(target[1], target[1].split()[0])
+                raise SqlError(f'cannot {verb} relation "{table}"')
+            database.size += database.described.document * max(1, len(database.described.tables))
+            return "INSERT 0 1\n"
+        done = self._evaluated(text)
+        if done.verb == "SELECT":
+            return self._table(done.heads, [[_shown(value) for value in row] for row in done.rows])
+        counted = {"INSERT": f"INSERT 0 {done.count}", "UPDATE": f"UPDATE {done.count}"}
+        return counted.get(done.verb, f"DELETE {done.count}" if done.verb == "DELETE" else done.verb) + "\n"
+
+    def _evaluated(self, text: str) -> Result:
+        now = format_rfc3339(self._program.container.sim.now, digits=6).replace("T", " ")[:-1] + "+00"
+        try:
+            return Relations(self._database_now.relations, "postgres", now).execute(text)
+        except SyntaxError as error:
+            raise SqlError(f'syntax error at or near "{error}"') from None
+        except Unsupported as error:
+            raise SqlError(f"feature not supported: {error}") from None
+        except Refused as error:
+            kinds = {"int": "integer", "bigint": "bigint", "decimal": "numeric", "double precision": "double precision"}
+            values = [kinds.get(value, value) for value in error.values]
+            raise SqlError(_REFUSALS[error.why].format(*values, *[""] * 4)) from None
+
+    def _is_described(self, table: str) -> bool:
+        return table in [each.rpartition(".")[2] for each in self._database_now.described.tables]
+
+    def _explain(self, text: str, low: str) -> str:
+        found = re.search(r"\bfrom ([\w.\"]+)", low)
+        if found is None:
+            plan = "Result  (cost=0.00..0.01 rows=1 width=4)"
+        else:
+            name = found[1].strip('"').rpartition(".")[2]
+            known = self._database_now.relations.get(name)
+            count = len(known.rows) if known is not None else self._rows(found[1])
+            pages = max(1, count // 60)
+            plan = f"Seq Scan on {name}  (cost=0.00..{pages + count / 100:.2f} rows={count} width=36)"
+        return self._table(("QUERY PLAN",), [(plan,)])
 
     def _grant(self, text: str) -> str:
         found = _GRANT.match(text)
@@ -290,17 +402,15 @@ class Psql:
             )
         if "pg_is_in_recovery" in low:
             return self._table(("pg_is_in_recovery",), [("f",)])
-        counted = re.match(r"select count\(\*\) from ([\w.\"]+)", low)
+        named = re.search(r"\bfrom ([\w.\"]+)", low)
+        if named is None or not self._is_described(named[1].strip('"').rpartition(".")[2]):
+            if named is not None and named[1].startswith(("pg_", "information_schema")):
+                raise SqlError(f"feature not supported: {named[1]}")
+            return self._relation(text, low)
+        counted = re.match(r"select count\(\*\)(?: as \w+)? from [\w.\"]+$", low)
         if counted:
-            return self._table(("count",), [(str(self._rows(counted[1])),)])
-        constant = re.match(r"select (\d+)(?: as (\w+))?$", low)
-        if constant:
-            return self._table((constant[2] or "?column?",), [(constant[1],)])
-        table = re.search(r"from ([\w.\"]+)", low)
-        if table is None:
-            raise SqlError(f'syntax error at or near "{text.rsplit(maxsplit=1)[-1]}"')
-        self._rows(table[1])
-        return "(0 rows)\n"
+            return self._table(("count",), [(str(self._rows(named[1])),)])
+        raise SqlError(f'cannot select single rows from relation "{named[1]}"')
 
     def _sizes(self, low: str) -> str:
         contents = self._program.contents
@@ -409,14 +519,37 @@ class Psql:
             return self._table(("Role name", "Attributes"), rows2, "List of roles")
         if name in ("\\dt", "\\dt+", "\\d"):
             database = contents.databases[self._database]
-            rows = [("public", table.rpartition(".")[2], "table") for table in database.described.tables]
-            return self._table(("Schema", "Name", "Type"), rows, "List of relations")
+            if len(text.split()) > 1 and name == "\\d":
+                return self._described_table(text.split()[1])
+            names = [*(table.rpartition(".")[2] for table in database.described.tables), *database.relations]
+            if not names:
+                return "Did not find any relations.\n"
+            rows = [("public", table, "table", self._program.root) for table in sorted(names)]
+            return self._table(("Schema", "Name", "Type", "Owner"), rows, "List of relations")
         if name == "\\conninfo":
             return f'You are connected to database "{self._database}" as user "{self._user}" via socket.\n'
         if name in ("\\c", "\\connect") and len(text.split()) > 1:
             self._database = text.split()[1]
             return f'You are now connected to database "{self._database}" as user "{self._user}".\n'
         return "" if name in ("\\q", "\\timing", "\\x") else f"invalid command {name}\nTry \\? for help.\n"
+
+    def _described_table(self, name: str) -> str:
+        found = self._database_now.relations.get(name.rpartition(".")[2])
+        if found is None:
+            missing = f'Did not find any relation named "{name}".\n'
+            return f'Columns of "{name}" are not known.\n' if self._is_described(name) else missing
+        rows = []
+        for column in found.columns:
+            kind = _TYPES.get(column.kind.upper(), column.kind.lower().replace("varchar", "character varying"))
+            start = f"nextval('{name}_{column.name}_seq'::regclass)" if column.counted else ""
+            default = start or ("" if column.default is None else str(column.default))
+            rows.append((column.name, kind, "", "not null" if column.required or column.counted else "", default))
+        indexes = [f'    "{name}_pkey" PRIMARY KEY, btree ({", ".join(found.key)})\n'] if found.key else []
+        indexes += [f'    "{index}" btree ({", ".join(columns)})\n' for index, columns in found.indexes.items()]
+        heads = ("Column", "Type", "Collation", "Nullable", "Default")
+        printed = self._table(heads, rows, f'Table "public.{name}"')
+        printed = re.sub(r"\(\d+ rows?\)\n\n$", "", printed)
+        return printed + (f"Indexes:\n{''.join(indexes)}" if indexes else "") + "\n"
 
     def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> str:
         """A table as psql aligns it."""
@@ -438,6 +571,11 @@ class Psql:
         top = [title.center(len(rule)).rstrip()] if title else []
         count = f"({len(rows)} row{'' if len(rows) == 1 else 's'})"
         return "\n".join([*top, head.rstrip() + " " if len(heads) == 1 else head, rule, *lines, count, "", ""])
+
+
+def _shown(value: object) -> str:
+    """A value as psql prints it."""
+    return "" if value is None else ("t" if value else "f") if isinstance(value, bool) else str(value)
 
 
 def _chosen_columns(

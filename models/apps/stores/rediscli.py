@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND, format_rfc3339
@@ -18,7 +19,7 @@ _HELP = "redis-cli 8.2.1\n\nUsage: redis-cli [OPTIONS] [cmd [arg [arg ...]]]\n"
 _OPTIONS = {"-a": "password", "--pass": "password", "-h": "host", "-p": "port", "-n": "database", "-u": "url"}
 _OPTIONS |= {"--user": "user", "-i": "interval", "-r": "repeat", "-t": "timeout"}
 _WARNING = "Warning: Using a password with '-a' or '-u' option on the command line interface may not be safe.\n"
-_WRITES = ("SET", "DEL", "HSET", "FLUSHALL", "FLUSHDB", "EXPIRE", "INCR")
+_WRITES = ("SET", "DEL", "FLUSHALL", "FLUSHDB", "INCR", "DECR")
 _FREE = ("AUTH", "HELLO", "QUIT")
 
 
@@ -116,8 +117,10 @@ class RedisCli:
                 return "string" if len(words) > 1 and words[1] in program.human else "none"
             case "TIME":
                 return format_rfc3339(program.container.sim.now, digits=6)
-            case "SET" | "GET" | "DEL" | "KEYS" | "EXISTS":
+            case "SET" | "GET" | "DEL" | "KEYS" | "EXISTS" | "STRLEN" | "INCR" | "DECR" | "MGET" | "SCAN":
                 return self._key(name, words[1:])
+            case "CLIENT" | "MEMORY" | "CONFIG":
+                return f"ERR unknown subcommand '{words[1] if len(words) > 1 else ''}'. Try {name} HELP."
             case _:
                 rest = "".join(f"'{word}' " for word in words[1:])
                 return f"ERR unknown command '{words[0]}', with args beginning with: {rest}"
@@ -134,8 +137,22 @@ class RedisCli:
             return "OK"
         if name == "GET":
             return keys.get(words[0], "")
-        if name == "KEYS":
-            return "".join(f"{key}\n" for key in keys)
+        if name in ("KEYS", "SCAN"):
+            after = [word.upper() for word in words]
+            at = after.index("MATCH") + 1 if "MATCH" in after else len(words)
+            pattern = words[0] if name == "KEYS" else words[at] if at < len(words) else "*"
+            listed = "".join(f"{key}\n" for key in keys if fnmatchcase(key, pattern))
+            return listed if name == "KEYS" else f"0\n{listed}"
+        if name == "MGET":
+            return "".join(f"{keys.get(word, '')}\n" for word in words)
+        if name == "STRLEN":
+            return str(len(keys.get(words[0], "").encode()))
+        if name in ("INCR", "DECR"):
+            before = keys.get(words[0], "0")
+            if not before.lstrip("-").isdecimal() or len(before) > 18:
+                return "ERR value is not an integer or out of range"
+            keys[words[0]] = str(int(before) + (1 if name == "INCR" else -1))
+            return keys[words[0]]
         found = [word for word in words if word in keys]
         for key in found if name == "DEL" else ():
             del keys[key]
@@ -196,7 +213,7 @@ class RedisCli:
     def _info(self, section: str) -> str:
         program, keys = self._program, self._program.keyspace
         used = int(keys.bytes) + (1 << 20)
-        seconds = program.uptime_s()
+        seconds, held = program.uptime_s(), keys.keys() + len(program.human)
         persisted = "err" if program.save_error else "ok"
         appended = "err" if program.append_error else "ok"
         parts = {
@@ -227,7 +244,7 @@ class RedisCli:
                             "master_replid2:0000000000000000000000000000000000000000", "master_repl_offset:0",
                             "second_repl_offset:-1", "repl_backlog_active:0", "repl_backlog_size:1048576"),
             "CPU": ("CPU", f"used_cpu_user:{program.container.cpu_ns / 1e9:.6f}"),
-            "KEYSPACE": ("Keyspace", *([f"db0:keys={keys.keys()},expires=0,avg_ttl=0"] if keys.keys() else [])),
+            "KEYSPACE": ("Keyspace", *([f"db0:keys={held},expires=0,avg_ttl=0"] if held else [])),
         }  # fmt: skip
         chosen = parts if section in ("", "ALL", "EVERYTHING", "DEFAULT") else {section: parts.get(section, ())}
         return "\r\n".join("# " + "\r\n".join(lines) + "\r\n" for lines in chosen.values() if lines)

@@ -4,38 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.shell.files import FileError, normalize
 from simcluster.models.machine.shell.tree import FileTree
+from simcluster.models.userland.outcome import FOREVER_NS, Outcome
 
-#: A delay longer than any episode: `sleep infinity`, a server that never answers.
-FOREVER_NS = 1 << 62
-
-
-class Outcome(NamedTuple):
-    """What a command did.
-
-    Attributes:
-        stdout, stderr: text, with its newlines.
-        code: exit status.
-        delay_ns: how long it took; what it printed appears at its end.
-        cores: CPU cores it kept busy meanwhile, if the container may use so many.
-        memory_bytes: working set it reached, 0 if it is small.
-        port: where it listens until a client comes (0: nowhere); reply: what the client gets.
-        stays: whether it listens on after that.
-    """
-
-    stdout: str = ""
-    stderr: str = ""
-    code: int = 0
-    delay_ns: int = 0
-    cores: float = 0.0
-    memory_bytes: int = 0
-    port: int = 0
-    reply: str = ""
-    stays: bool = False
+__all__ = ["FOREVER_NS", "Outcome", "Tool", "ToolCall", "usage_error"]
 
 
 @dataclass

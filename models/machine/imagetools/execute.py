@@ -14,13 +14,15 @@ from simcluster.models.machine.imagefacts import facts_of
 from simcluster.models.machine.imagetools.call import FOREVER_NS, Outcome, ToolCall
 from simcluster.models.machine.imagetools.registry import TOOLS, image_tool
 from simcluster.models.machine.process import ExecResult
-from simcluster.models.machine.shell.builtins import BUILTINS
-from simcluster.models.machine.shell.grammar import compile_script
-from simcluster.models.machine.shell.immediate import ImmediateRunner
-from simcluster.models.machine.shell.lexer import ShellSyntaxError
-from simcluster.models.machine.shell.process import shell_arguments
-from simcluster.models.machine.shell.runner import SHELLS
+from simcluster.models.machine.shell.place import ContainerPlace
+from simcluster.models.userland.bare import located
+from simcluster.models.userland.immediate import ImmediateRunner
+from simcluster.models.userland.lexer import Code
+from simcluster.models.userland.runner import SHELLS
+from simcluster.models.userland.stream import Stream
 
+#: Builtins of the shell that images also have as programs of their own.
+_AS_PROGRAMS = ("kill", "pwd")
 #: What every process of an image finds (the path of the official busybox image).
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #: Exit status of a command that was killed (128 + SIGKILL).
@@ -70,32 +72,18 @@ def environment_of(container: Container) -> dict[str, str]:
 
 
 def _run(call: ToolCall, limit_ns: int) -> Outcome | None:
+    place = ContainerPlace(call.container)
     is_file = "/" in call.argv[0] and call.files.is_file(call.path(call.argv[0]))
-    if call.name in SHELLS or is_file:
-        return _run_shell(call, limit_ns)
-    own = image_tool(call)
+    own = None if is_file or call.name in SHELLS else image_tool(call)
     if own is not None:
         return own
-    tool = TOOLS.get(call.name)
-    if tool is not None:
-        return tool(call)
-    # Shell builtins that images also have as programs of their own.
-    return _run_shell(call, limit_ns) if call.name in ("kill", "pwd", "timeout", "nohup", "which", "time") else None
-
-
-def _run_shell(call: ToolCall, limit_ns: int) -> Outcome:
-    if call.name in SHELLS:
-        text, name, parameters = shell_arguments(call)
-    elif call.name in BUILTINS:
-        text, name, parameters = '"$@"', "sh", list(call.argv)
-    else:
-        text, name, parameters = call.files.read(call.path(call.argv[0])), call.argv[0], call.argv[1:]
-    try:
-        code = compile_script(text or "")
-    except ShellSyntaxError as problem:
-        return Outcome(stderr=f"{name}: {problem}\n", code=2)
-    runner = ImmediateRunner(call.container, call.now_ns, limit_ns)
-    runner.launch(code, dict(call.env), parameters, name)
-    runner.processes[1].stdin = call.stdin
+    if not (
+        is_file or call.name in SHELLS or call.name in _AS_PROGRAMS or located(place.face, call.name, tuple(TOOLS))
+    ):
+        return None
+    code: Code = (("cmd", (), tuple((("lit", word, True),) for word in call.argv), (), 1),)
+    runner = ImmediateRunner(place, call.now_ns, limit_ns)
+    process = runner.launch(code, dict(call.env), [], "sh")
+    process.fds[0] = ("in", Stream(call.stdin))
     outcome = runner.finish()
     return outcome if runner.code is not None else outcome._replace(delay_ns=FOREVER_NS)

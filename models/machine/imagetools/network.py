@@ -308,7 +308,10 @@ def ping(call: ToolCall) -> Outcome:
     address = network.resolve_for(call.container.sandbox, words[0]).address
     if not address:
         return Outcome(stderr=f"ping: bad address '{words[0]}'\n", code=1, delay_ns=_LOOKUP_NS)
-    count = int(option(call, "-c") or "3")
+    given = option(call, "-c") or "3"
+    if not given.isdigit():
+        return usage_error(call, f"invalid number '{given}'")
+    count = int(given[:5])
     alive = address in network.sandboxes
     rows = [f"64 bytes from {address}: seq={n} ttl=63 time=0.412 ms\n" for n in range(count if alive else 0)]
     lost = 0 if alive else 100

@@ -1,36 +1,19 @@
-"""Which commands an image has: busybox's, and what its own program brings (`redis-cli`)."""
+"""Which commands of images show the container they run in, and what its own program brings (`redis-cli`)."""
 
 from __future__ import annotations
 
-from simcluster.models.machine.imagetools import (
-    bulk,
-    copying,
-    disk,
-    dns,
-    files,
-    git,
-    netcat,
-    network,
-    openssl,
-    system,
-    tar,
-)
+from simcluster.models.machine.imagetools import bulk, disk, dns, git, netcat, network, openssl, system
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall
-from simcluster.models.machine.imagetools.sed import sed
 
 TOOLS: dict[str, Tool] = {
-    **files.TOOLS,
     **system.TOOLS,
     **network.TOOLS,
     **netcat.TOOLS,
-    "sed": sed,
     **disk.TOOLS,
     **dns.TOOLS,
     **bulk.TOOLS,
-    **tar.TOOLS,
     **openssl.TOOLS,
     **git.TOOLS,
-    **copying.TOOLS,
 }
 #: Variables of every shell.
 _SHELL = ("PATH", "HOSTNAME", "HOME", "PWD", "OLDPWD", "SHLVL", "_", "TERM")

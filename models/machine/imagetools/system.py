@@ -8,62 +8,11 @@ from simcluster.engine import SECOND, format_rfc3339
 from simcluster.engine.clock import month_name, unix_seconds, weekday
 from simcluster.models.machine.imagetools.call import FOREVER_NS, Outcome, Tool, ToolCall, usage_error
 from simcluster.models.machine.kernel.errors import MESSAGE
-from simcluster.models.machine.shell.arithmetic import apply
 
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "'": "'"}
 _UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 #: Memory a process fills in a second: a conservative rate for touching fresh pages.
 _FILL_BYTES_PER_S = 500_000_000
-
-
-def _unescape(text: str) -> str:
-    def replace(match: re.Match[str]) -> str:
-        body = match[1]
-        if body[0] == "0" or body[0] in "1234567":
-            return chr(int(body, 8) & 255)
-        return chr(int(body[1:], 16)) if body[0] == "x" else _ESCAPES[body]
-
-    return re.sub(r"\\(0?[0-7]{1,3}|x[0-9a-fA-F]{1,2}|[ntr\\abfv\"'])", replace, text)
-
-
-def echo(call: ToolCall) -> Outcome:
-    """Print the arguments; `-n` without newline, `-e` with escapes."""
-    words, end, escapes = call.argv[1:], "\n", False
-    while words and re.fullmatch(r"-[neE]+", words[0]):
-        end = "" if "n" in words[0] else end
-        escapes = "e" in words[0] or escapes
-        words = words[1:]
-    text = " ".join(words)
-    return Outcome((_unescape(text) if escapes else text) + end)
-
-
-def printf(call: ToolCall) -> Outcome:
-    """Formatted printing: `%s %d %i %x %o %c %b %f %%`; the format repeats over the arguments."""
-    if len(call.argv) < 2:
-        return usage_error(call, "missing format")
-    form, values = _unescape(call.argv[1]), list(call.argv[2:])
-    specs = re.compile(r"%(%|[-+ 0#]*\d*(?:\.\d+)?[sdiuxXocbfge])")
-    takes = sum(1 for match in specs.finditer(form) if match[1] != "%")
-    out = ""
-    while True:
-        out += specs.sub(lambda match: _formatted(match[1], values), form)
-        if not values or not takes:
-            return Outcome(out)
-
-
-def _formatted(spec: str, values: list[str]) -> str:
-    if spec == "%":
-        return "%"
-    kind, flags = spec[-1], spec[:-1]
-    value = values.pop(0) if values else ""
-    if kind in "scb":
-        text = _unescape(value) if kind == "b" else value[:1] if kind == "c" else value
-        return f"%{flags}s" % text
-    number = re.match(r"\s*-?\d+(?:\.\d+)?", value)
-    if kind in "fge":
-        return f"%{flags}{kind}" % float(number[0] if number else 0)
-    return f"%{flags}{'d' if kind in 'iu' else kind}" % int(float(number[0]) if number else 0)
 
 
 def sleep(call: ToolCall) -> Outcome:
@@ -124,28 +73,6 @@ def hostname(call: ToolCall) -> Outcome:
     return Outcome((sandbox.address if call.has("i") or call.has("I") else sandbox.pod_name) + "\n")
 
 
-def identity(call: ToolCall) -> Outcome:
-    """`id` and `whoami` of a process that runs as root."""
-    if call.name == "whoami":
-        return Outcome("root\n")
-    if call.has("u"):
-        return Outcome("0\n")
-    return Outcome("uid=0(root) gid=0(root) groups=0(root)\n")
-
-
-def env(call: ToolCall) -> Outcome:
-    """All variables."""
-    return Outcome("".join(f"{name}={value}\n" for name, value in call.env.items()))
-
-
-def printenv(call: ToolCall) -> Outcome:
-    """All variables, or the values of some."""
-    if len(call.argv) == 1:
-        return env(call)
-    values = [call.env[name] for name in call.argv[1:] if name in call.env]
-    return Outcome("".join(value + "\n" for value in values), code=0 if len(values) == len(call.argv) - 1 else 1)
-
-
 def ps(call: ToolCall) -> Outcome:
     """The processes that can be named: the entry point and ps itself."""
     spec = call.container.spec
@@ -175,87 +102,18 @@ def chroot(call: ToolCall) -> Outcome:
         text = f"chroot: can't change root directory to '{call.argv[1]}': No such file or directory\n"
         return Outcome(stderr=text, code=1)
     machine = call.container.machine
+    printed = machine.login_shell.program(words) if machine.login_shell is not None else None
+    if printed is not None:
+        return Outcome(printed.stdout, printed.stderr, printed.exit_code)
     result = machine.run(words, call.stdin)
     if result is None:
-        printed = machine.login_shell.program(words) if machine.login_shell is not None else None
-        if printed is not None:
-            return Outcome(printed.stdout, printed.stderr, printed.exit_code)
         return Outcome(stderr=f"chroot: can't execute '{words[0]}': No such file or directory\n", code=127)
     return Outcome(result.stdout, result.stderr, result.code)
-
-
-def seq(call: ToolCall) -> Outcome:
-    """Count: LAST, FIRST LAST or FIRST STEP LAST."""
-    try:
-        numbers = [int(word) for word in call.argv[1:]]
-    except ValueError:
-        return usage_error(call, "invalid number")
-    if not numbers or len(numbers) > 3:
-        return usage_error(call, "missing operand")
-    first, step, last = (1, 1, numbers[0]) if len(numbers) == 1 else (numbers[0], 1, numbers[-1])
-    step = numbers[1] if len(numbers) == 3 else step
-    if step == 0:
-        return usage_error(call, "zero increment")
-    counted = range(first, last + (1 if step > 0 else -1), step)[:100_000]
-    return Outcome("".join(f"{n}\n" for n in counted))
-
-
-def expr(call: ToolCall) -> Outcome:
-    """`expr A op B` over integers and strings."""
-    words = call.argv[1:]
-    if len(words) != 3:
-        return Outcome(" ".join(words[:1]) + "\n", code=0 if words and words[0] not in ("", "0") else 1)
-    left, operator, right = words
-    operator = "==" if operator == "=" else operator
-    try:
-        value = str(apply(operator, int(left), int(right)))
-    except ValueError as problem:
-        if operator not in ("==", "!="):
-            return Outcome(stderr="expr: " + ("division by zero" if "zero" in str(problem) else "non-integer argument")
-                           + "\n", code=2)  # fmt: skip
-        value = str(int((left == right) == (operator == "==")))
-    except KeyError:
-        return Outcome(stderr="expr: syntax error\n", code=2)
-    return Outcome(value + "\n", code=1 if value == "0" else 0)
-
-
-def path_part(call: ToolCall) -> Outcome:
-    """`basename` and `dirname`."""
-    if not call.arguments:
-        return usage_error(call, "missing operand")
-    name = call.arguments[0].rstrip("/") or "/"
-    folder, _, base = name.rpartition("/")
-    if call.name == "dirname":
-        return Outcome((folder or ("/" if name.startswith("/") else ".")) + "\n")
-    suffix = call.arguments[1] if len(call.arguments) > 1 else ""
-    return Outcome((base.removesuffix(suffix) if suffix and base != suffix else base or "/") + "\n")
-
-
-def nothing(call: ToolCall) -> Outcome:
-    """`true`, and what has no effect here: `chmod`, `chown`, `sync`, `ulimit`."""
-    return Outcome()
-
-
-def false(call: ToolCall) -> Outcome:
-    """Fail."""
-    return Outcome(code=1)
 
 
 def nproc(call: ToolCall) -> Outcome:
     """The node's CPUs: a container sees them all, whatever its limit."""
     return Outcome(f"{call.container.machine.cpu_cores}\n")
-
-
-def burn(call: ToolCall) -> Outcome:
-    """Programs that only use a core for ever when nobody reads them: `yes`."""
-    return Outcome(delay_ns=FOREVER_NS, cores=1.0)
-
-
-def digest(call: ToolCall) -> Outcome:
-    """`md5sum`, `sha1sum`, `sha256sum`: endless devices burn a core; files are not hashed."""
-    if any(name in ("/dev/zero", "/dev/urandom") for name in call.arguments):
-        return Outcome(delay_ns=FOREVER_NS, cores=1.0)
-    return usage_error(call, "can't open '" + " ".join(call.arguments) + "': Function not implemented")
 
 
 def stress(call: ToolCall) -> Outcome:
@@ -281,31 +139,12 @@ def fill_duration_ns(memory_bytes: int) -> int:
 
 
 TOOLS: dict[str, Tool] = {
-    "basename": path_part,
-    "chmod": nothing,
     "chroot": chroot,
-    "chown": nothing,
     "date": date,
-    "dirname": path_part,
-    "echo": echo,
-    "env": env,
-    "expr": expr,
-    "false": false,
     "hostname": hostname,
-    "id": identity,
-    "md5sum": digest,
     "nproc": nproc,
-    "printenv": printenv,
-    "printf": printf,
     "ps": ps,
-    "seq": seq,
-    "sha1sum": digest,
-    "sha256sum": digest,
     "sleep": sleep,
     "stress": stress,
-    "sync": nothing,
-    "true": nothing,
     "uname": uname,
-    "whoami": identity,
-    "yes": burn,
 }

@@ -24,11 +24,16 @@ from simcluster.models.machine.imagetools.registry import TOOLS
 from simcluster.models.machine.imagetools.system import fill_duration_ns
 from simcluster.models.machine.process import Answer, Call, ExecResult
 from simcluster.models.machine.program import Program
-from simcluster.models.machine.shell.grammar import compile_script
-from simcluster.models.machine.shell.immediate import Shell
-from simcluster.models.machine.shell.lexer import Code, ShellSyntaxError
-from simcluster.models.machine.shell.process import Process, shell_arguments
-from simcluster.models.machine.shell.runner import SHELLS
+from simcluster.models.machine.shell.place import ContainerPlace
+from simcluster.models.userland.bare import located
+from simcluster.models.userland.face import ASH
+from simcluster.models.userland.grammar import compile_script, complaint
+from simcluster.models.userland.immediate import Shell
+from simcluster.models.userland.lexer import Code, ShellSyntaxError
+from simcluster.models.userland.place import Call as Started
+from simcluster.models.userland.process import Process, Sink
+from simcluster.models.userland.runner import SHELLS
+from simcluster.models.userland.scripts import shell_arguments
 from simcluster.telemetry.metrics.columns import Samples
 
 #: Working set of a busybox shell; a magnitude.
@@ -53,7 +58,7 @@ def can_run(container: Container, argv: Sequence[str]) -> bool:
     if not argv:
         return False
     call = ToolCall(container, list(argv), {})
-    return call.name in SHELLS or call.name in TOOLS or call.name in _ENTRY_BUILTINS or (
+    return call.name in SHELLS or call.name in TOOLS or call.name in _ENTRY_BUILTINS or bool(located(ASH, argv[0])) or (
         "/" in argv[0] and call.files.is_file(call.path(argv[0]))
     )  # fmt: skip
 
@@ -84,13 +89,18 @@ class ShellProgram(Program):
         parameters: list[str] = []
         text: str | None = None
         if call.name in SHELLS:
-            text, name, parameters = shell_arguments(call)
+            found = shell_arguments(Started(self.runner.place, list(self.argv), call.env))
+            if isinstance(found, Outcome):
+                self.write("stderr", found.stderr)
+                self.container.exit(found.code)
+                return
+            text, name, parameters = found
         elif "/" in self.argv[0] and call.files.is_file(call.path(self.argv[0])):
             text, name, parameters = call.files.read(call.path(self.argv[0])), self.argv[0], list(self.argv[1:])
         try:
-            code = _literal(self.argv) if text is None else compile_script(text)
+            code = _literal(self.argv) if text is None else compile_script(text, self.runner.place.face.bash)
         except ShellSyntaxError as problem:
-            self.write("stderr", f"{name}: {problem}\n")
+            self.write("stderr", complaint(problem, self.runner.place.face, name, text or ""))
             self.container.exit(2)
             return
         self.runner.launch(code, call.env, parameters, name)
@@ -161,7 +171,7 @@ class ShellProgram(Program):
         program.start()
         if getattr(program, "daemon", False) and self.container.running:  # it has gone to the background
             process.blocked = False
-            self.runner.complete(process, 0)
+            self.runner.completed(process, 0)
         return True
 
     def write(self, stream: str, text: str) -> None:
@@ -184,10 +194,14 @@ class _ContainerRunner(Shell):
     """A shell whose commands take simulated time."""
 
     lasts = True
+    #: A loop that never waits is slowed to so many instructions a second, which is what it does to a node.
+    steps_max = 400
 
     def __init__(self, program: ShellProgram) -> None:
-        super().__init__(program.container)
+        super().__init__(ContainerPlace(program.container))
+        self.container = program.container
         self.program = program
+        self.alarms: list[Timer] = []
         self.timers: dict[int, Timer] = {}
         self.burning: dict[int, float] = {}
         self.burn_timer: Timer | None = None
@@ -210,6 +224,29 @@ class _ContainerRunner(Shell):
             target = outcome.memory_bytes if limit is None else min(outcome.memory_bytes, limit + 1)
             self.container.sim.after(fill_duration_ns(target), self._fill, target)
 
+    def alarm_after(self, pid: int, delay_ns: int, code: int) -> None:
+        """`timeout`: a process ends after a while."""
+        self.alarms.append(self.container.sim.after(delay_ns, self._expired, pid, code))
+
+    def _expired(self, pid: int, code: int) -> None:
+        if self.container.running:
+            self.timers.pop(pid, None)
+            self.burning.pop(pid, None)
+            self.expire(pid, code)
+
+    def block(self, process: Process, outcome: Outcome, fds: dict[int, Sink]) -> None:
+        """A command that listens changes what the network finds."""
+        super().block(process, outcome, fds)
+        if outcome.port:
+            self.container.machine.network.version += 1
+
+    def listener(self, port: int) -> Process | None:
+        """The process whose command waits for a client on a port."""
+        for process in self.processes.values():
+            if process.pending is not None and process.pending[0].port == port:
+                return process
+        return None
+
     def serve(self, call: Call) -> Answer:
         """A client comes to a command that listens: it gets its reply, and the command ends."""
         process = self.listener(call.port)
@@ -218,7 +255,7 @@ class _ContainerRunner(Shell):
         outcome, sinks = process.pending
         said = outcome._replace(stdout=request_of(call), delay_ns=0)
         if outcome.stays:
-            self._print(sinks, said)
+            self.print(process, sinks, said)
         else:
             process.pending = (said._replace(port=0), sinks)
             timer = self.timers.pop(process.pid, None)
@@ -271,11 +308,11 @@ class _ContainerRunner(Shell):
 
     def stop(self) -> None:
         """Nothing of this shell happens any more."""
-        for timer in self.timers.values():
+        for timer in (*self.timers.values(), *self.alarms):
             timer.cancel()
         if self.burn_timer is not None:
             self.burn_timer.cancel()
-        self.timers, self.burning, self.burn_timer = {}, {}, None
+        self.timers, self.burning, self.burn_timer, self.alarms = {}, {}, None, []
         for process in self.processes.values():
             process.finished = True
         self.ready = []
@@ -284,4 +321,4 @@ class _ContainerRunner(Shell):
 def _literal(argv: Sequence[str]) -> Code:
     """The program that runs one command whose words are taken as they are, in the shell's place."""
     words = tuple((("lit", word, True),) for word in argv)
-    return (("cmd", (), words, ()),)
+    return (("cmd", (), words, (), 1),)

@@ -8,6 +8,7 @@ read-only mounts, sizes on the node's disk.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.containerspec import Renewed
@@ -118,6 +119,29 @@ class FileTree:
         failure = kernel.syscalls.failure(call, self._container, path=path)
         if failure is not None and failure.errno:
             raise FileError(MESSAGE[failure.errno])
+
+    def text(self, path: str) -> str | None:
+        """Text of a file, without asking the kernel; None if there is none."""
+        return self._find(path)
+
+    def adorned(self, path: str) -> dict[str, Any]:
+        """What was said of a file besides its text."""
+        for prefix, layer in self._layers():
+            if path.startswith(prefix + "/") and path[len(prefix) :] in layer.adorned:
+                return layer.adorned[path[len(prefix) :]]
+        return {}
+
+    def adorn(self, path: str, said: dict[str, Any] | None) -> None:
+        """Say something of a file, or (None) nothing any more. Raises FileError."""
+        prefix, layer = self._writable(path)
+        if said is None:
+            layer.adorned.pop(path[len(prefix) :], None)
+        else:
+            layer.adorned[path[len(prefix) :]] = said
+
+    def changed_ns(self, path: str) -> int:
+        """When what lies there was last changed, as far as that is known: when the container was created."""
+        return int(getattr(self._container, "created_ns", 0) or 0)
 
     def room(self, path: str) -> int:
         """Bytes that a file may have, as full as its file system is."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+import re
+import shlex
+from collections.abc import Iterable
 
 import click
+from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
 
@@ -12,14 +15,17 @@ from simcluster.cli.age import age_option
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.incident import open_episode
 from simcluster.cli.output import console
+from simcluster.cli.processtitle import hide_arguments
+from simcluster.cli.terminal import Terminal, candidates
 from simcluster.engine import Snapshot, format_rfc3339
 from simcluster.engine.content import nearest
 from simcluster.eval.episode import Episode
-from simcluster.surface.protocols import BudgetExceeded
+from simcluster.models.userland.grammar import is_unfinished
+from simcluster.models.userland.table import TOOLS
+from simcluster.session.looks import desk_charge
+from simcluster.surface.protocols import BudgetExceeded, CommandResult
 
 VERBS = {
-    "kubectl": "kubectl ARGS          as always (also: k); end with `<<END` to give standard input up to a line END",
-    "ssh": "ssh NODE COMMAND      a root shell on a node",
     "wait": "wait 30s              let simulated time pass",
     "alert": "alert                 what paged you",
     "fork": "fork [NAME]           remember this instant",
@@ -29,18 +35,31 @@ VERBS = {
     "help": "help                  this list",
     "exit": "exit                  leave without a grade",
 }
+_DESK = """Everything else is a command line of the desk's shell: kubectl (also k), ssh NODE, jq, curl, pipes, loops,
+files. `ssh NODE` and `kubectl exec -it POD -- sh` alone open a shell there; `exit` leaves it. `kubectl edit` opens your
+editor. Ctrl-C cancels a line."""
+_WAIT = re.compile(r"wait(\s+\d[\w.]*|\s+[a-z]+)?$")
+_EXEC = re.compile(r"(?:kubectl|k)\s+(?:.*\s)?exec\s")
 
 
-@click.command("shell", short_help="Be the operator: a prompt with kubectl, ssh, wait, fork, back.")
+@click.command("shell", short_help="Be the operator: a desk with kubectl, ssh, jq, pipes; wait, fork, back.")
 @click.argument("task")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
-def command(task: str, seed: int, noise: str | None, age: str | None, folders: tuple[str, ...]) -> None:
-    """Open a prompt in the incident of TASK (an id, or the path of a task file)."""
+@click.option("--blind", is_flag=True, help="Name the task nowhere before the end.")
+def command(task: str, seed: int, noise: str | None, age: str | None, folders: tuple[str, ...], blind: bool) -> None:
+    """Sit down at the operator's desk in the incident of TASK (an id, or the path of a task file)."""
     remarks = console(stderr=True)
-    episode = open_episode(task, seed, noise, folders, remarks, age)
+    if blind:
+        hide_arguments("simcluster shell")
+    try:
+        episode = open_episode(task, seed, noise, folders, remarks, age, blind=blind)
+    except CheckFailed:
+        if blind:
+            raise CheckFailed("the task cannot be started") from None
+        raise
     remarks.print(f"[bold red]{escape(episode.alert)}[/]\n[dim]help lists what you can do[/]")
     prompt = Prompt(episode, remarks)
     while not prompt.closed:
@@ -50,6 +69,15 @@ def command(task: str, seed: int, noise: str | None, age: str | None, folders: t
         prompt.do(line)
     if prompt.passed is False:
         raise CheckFailed("the incident is not solved")
+
+
+class Editor:
+    """The editor of whoever sits there (`surface.protocols.Workstation`)."""
+
+    def edit(self, text: str, suffix: str) -> str:
+        """What $EDITOR makes of a temporary file; the same text if it was not saved."""
+        changed = click.edit(text, extension=suffix)
+        return text if changed is None else changed
 
 
 class Prompt:
@@ -66,43 +94,90 @@ class Prompt:
         self.closed = False
         self.passed: bool | None = None
         self._remarks = remarks
+        self._terminal = Terminal(self._complete)
+        if self._terminal.interactive:
+            episode.inbox.executor.equip(Editor())
 
     def ask(self) -> str | None:
-        """One line, None at the end of input."""
-        if sys.stdin.isatty():
-            instant = format_rfc3339(self.episode.world.sim.now)[11:19]
-            self._remarks.print(f"[bold cyan]{instant}[/] $ ", end="")
-        line = sys.stdin.readline()
-        return line.rstrip("\n") if line else None
+        """One command, which may have several lines; None at the end of input."""
+        instant = format_rfc3339(self.episode.world.sim.now)[11:19]
+        line = self._terminal.read(f"{instant} $ ")
+        while line and is_unfinished(line):
+            more = self._terminal.read("> ")
+            if more is None or (more == "" and self._terminal.interactive):
+                return line if more is None else ""
+            line += "\n" + more
+        return line
 
     def do(self, line: str) -> None:
-        """Do one line."""
+        """Do one command."""
         verb, _, rest = line.strip().partition(" ")
-        verb = "kubectl" if verb == "k" else verb
-        if not verb:
-            return
-        if verb not in VERBS:
-            offer = nearest(verb, VERBS)
-            click.echo(f"unknown command {verb!r}" + (f"; did you mean {', '.join(offer)}?" if offer else "; try help"))
-            return
         try:
-            getattr(self, f"_{verb}")(rest.strip())
+            if verb in VERBS and (verb != "wait" or _WAIT.match(line.strip())):
+                getattr(self, f"_{verb}")(rest.strip())
+            elif verb:
+                self._typed(line)
         except (BudgetExceeded, ValueError) as problem:
             click.echo(str(problem))
 
-    def _kubectl(self, rest: str) -> None:
-        rest, here, end = rest.partition(" <<")
-        stdin = ""
-        while here:
-            line = sys.stdin.readline()
-            if not line or line.rstrip("\n") == end.strip():
-                break
-            stdin += line
-        click.echo(str(self.episode.kubectl(rest, stdin)), nl=False)
+    def _typed(self, line: str) -> None:
+        words = _words(line)
+        if (
+            words[:1] == ["ssh"]
+            and self._terminal.interactive
+            and len([w for w in words if not w.startswith("-")]) == 2
+        ):
+            self._inside(words[-1].rpartition("@")[2], "node", f"root@{words[-1].rpartition('@')[2]}:~# ")
+            return
+        place = _shell_in(words) if self._terminal.interactive and _EXEC.match(line.strip()) else ""
+        if place:
+            self._inside(place, "container", "/ # ")
+            return
+        result = self.episode.sh(line)
+        self._show(result)
+        if result.exit_code == 127 and words:
+            offer = nearest(words[0], ("kubectl", *VERBS, *TOOLS))
+            if offer:
+                click.echo(f"did you mean {', '.join(offer[:3])}?")
 
-    def _ssh(self, rest: str) -> None:
-        node, _, text = rest.partition(" ")
-        click.echo(str(self.episode.node(node).sh(text)), nl=False)
+    def _show(self, result: CommandResult) -> None:
+        text = re.sub(r"^bash: line \d+: ", "bash: ", str(result), flags=re.MULTILINE)
+        click.echo(text, nl=False)
+        if text and not text.endswith("\n") and self._terminal.interactive:
+            click.echo()
+
+    def _inside(self, place: str, tool: str, prompt: str) -> None:
+        """A shell on a node or in a container, until `exit`."""
+        folder = ""
+        while (line := self._terminal.read(prompt)) is not None and line.strip() not in ("exit", "logout"):
+            if not line.strip():
+                continue
+            begun = f"cd {shlex.quote(folder)} && " if folder else ""
+            if re.match(r"cd(\s|$)", line.strip()):
+                moved = self.episode.submit(tool, f"{begun}{line.strip()} && pwd", place)
+                folder = moved.stdout.strip() if not moved.exit_code else folder
+                click.echo(moved.stderr, nl=False)
+                continue
+            self._show(self.episode.submit(tool, begun + line, place))
+
+    def _complete(self, line: str) -> list[str]:
+        return candidates(line, VERBS, TOOLS, self._names)
+
+    def _names(self, kind: str, namespace: str) -> Iterable[str]:
+        """Names of objects, looked up beside the record: what somebody could have typed is no command."""
+        store = self.episode.world.api.store
+        try:
+            found = store.objects(kind)
+        except (KeyError, ValueError):
+            return []
+        names = [each["metadata"] for each in found]
+        return sorted(
+            {
+                str(name["name"])
+                for name in names
+                if name.get("namespace", namespace) in ("", namespace) or not namespace
+            }
+        )
 
     def _wait(self, rest: str) -> None:
         self.episode.wait(rest or "30s")
@@ -132,12 +207,74 @@ class Prompt:
         click.echo("submitted")
 
     def _finish(self, rest: str) -> None:
+        if not self._terminal.asks("end the work and be graded?"):
+            return
+        task, done = self.episode.task, changes(self.episode)
         report = self.episode.finish()
         click.echo(report.explain())
+        click.echo(lesson(task.truth.mechanism, task.reference_fixes, done))
         self.closed, self.passed = True, report.passed
 
     def _help(self, rest: str) -> None:
-        click.echo("\n".join(VERBS.values()))
+        click.echo("\n".join(VERBS.values()) + f"\n\n{_DESK}")
 
     def _exit(self, rest: str) -> None:
         self.closed = True
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
+
+
+def _shell_in(words: list[str]) -> str:
+    """NAMESPACE/POD[/CONTAINER] of `kubectl exec -it POD -- sh`; empty if it runs anything else."""
+    if "--" not in words or words[words.index("--") + 1 :] not in (
+        ["sh"],
+        ["bash"],
+        ["ash"],
+        ["/bin/sh"],
+        ["/bin/bash"],
+    ):
+        return ""
+    head = words[1 : words.index("--")]
+    if not any(word in ("-it", "-ti") for word in head) and not ({"-i", "-t"} <= set(head)):
+        return ""
+    namespace, container, plain = "default", "", []
+    rest = [word for word in head if word not in ("-it", "-ti", "-i", "-t")]
+    while rest:
+        word = rest.pop(0)
+        if word in ("-n", "--namespace") and rest:
+            namespace = rest.pop(0)
+        elif word in ("-c", "--container") and rest:
+            container = rest.pop(0)
+        elif word.startswith("--namespace="):
+            namespace = word.partition("=")[2]
+        elif not word.startswith("-"):
+            plain.append(word)
+    if len(plain) != 2 or "/" in plain[1]:
+        return ""
+    return f"{namespace}/{plain[1]}" + (f"/{container}" if container else "")
+
+
+def changes(episode: Episode) -> list[str]:
+    """The commands of the operator that may have changed something, with their instants."""
+    found = []
+    for each in episode.commands:
+        if (each.tool == "sh" and desk_charge(each.text) == "write") or each.tool in ("kubectl", "node"):
+            found.append(f"{format_rfc3339(each.at_ns)[11:19]}  {each.text.splitlines()[0][:100]}  -> {each.exit_code}")
+    return found
+
+
+def lesson(mechanism: str, fixes: object, done: list[str]) -> str:
+    """What it was, how it could have been mended, and what the operator did."""
+    lines = ["", f"cause: {mechanism}"]
+    steps = fixes[0] if isinstance(fixes, (list, tuple)) and fixes else ()
+    for step in steps if isinstance(steps, (list, tuple)) else ():
+        said = step.model_dump(exclude_defaults=True) if isinstance(step, BaseModel) else {}
+        shown = ", ".join(f"{name} {value}" for name, value in said.items() if value)
+        lines.append(f"a fix:  {shown.replace(chr(10), ' ')[:160]}")
+    lines.append("your changes:" if done else "you changed nothing")
+    return "\n".join([*lines, *(f"  {each}" for each in done)])

@@ -73,6 +73,7 @@ class Desk:
             Route("/wait", self._wait, methods=["POST"]),
             Route("/diagnose", self._diagnose, methods=["POST"]),
             Route("/node/{name}", self._node, methods=["POST"]),
+            Route("/sh", self._sh, methods=["POST"]),
             Route("/submit", self._submit, methods=["POST"]),
             Route("/status", self._status),
             Route("/get_app", self._get_app),
@@ -180,6 +181,9 @@ class Desk:
 
     async def _node(self, request: Request) -> Response:
         return await self._run(request, "node", request.path_params["name"])
+
+    async def _sh(self, request: Request) -> Response:
+        return await self._run(request, "sh", "")
 
     async def _run(self, request: Request, tool: str, target: str) -> Response:
         """The body is the command line, the duration or the diagnosis; the answer what was printed."""

@@ -16,6 +16,9 @@ from simcluster.surface.kubectl.invocation import Caller, Desk, Invocation, Plac
 from simcluster.surface.kubectl.kubeconfig import KubeConfig, check_context, check_server
 from simcluster.surface.protocols import ApiEndpoint, Clock, CommandResult, Interrupted, Workstation
 
+#: What separates or redirects commands in a shell.
+_OF_SHELLS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "<<", "2>", "2>&1", "2>/dev/null")
+
 
 class Kubectl:
     """kubectl 1.32 as one user of one cluster.
@@ -64,6 +67,11 @@ class Kubectl:
             return CommandResult("", f"error: {error}\n", 1)
         if words[:1] == ["kubectl"]:
             words = words[1:]
+        sign = next((word for word in words if word in _OF_SHELLS), "") if isinstance(command, str) else ""
+        if sign:
+            text = f"error: {sign!r} is the shell's, and kubectl runs without one: "
+            text += 'give the whole line to sh("kubectl ...")\n'
+            return CommandResult("", text, 1)
         try:
             path, found, rest = locate(words)
         except KubectlError as error:

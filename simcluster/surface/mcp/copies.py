@@ -38,8 +38,10 @@ def _tried(door: Door, command: str) -> Tried:
     elif tool == "node":
         name, _, text = rest.strip().partition(" ")
         found = door.run("node", text, name)
+    elif tool == "sh":
+        found = door.run("sh", rest.strip())
     elif tool == "wait":
         found = door.run("wait", rest.strip())
     else:
-        raise ValueError(f"a command begins with kubectl, node or wait: {command!r}")
+        raise ValueError(f"a command begins with kubectl, node, sh or wait: {command!r}")
     return {"command": command, "output": rules.shown(found.stdout + found.stderr), "exit_code": found.exit_code}

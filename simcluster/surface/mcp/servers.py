@@ -31,7 +31,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     "loki": ("get_logs", "get_labels", "get_label_values"),
     "jaeger": ("get_services", "get_operations", "get_traces", "get_dependency_graph"),
     "submit": ("submit",),
-    "desk": ("run_on_node", "wait_tool", "get_alert", "diagnose", "fork", "counterfactual"),
+    "desk": ("run_at_desk", "run_on_node", "wait_tool", "get_alert", "diagnose", "fork", "counterfactual"),
 }
 
 

@@ -86,6 +86,10 @@ class Toolbox:
         """Run a command line as root on a node (ssh)."""
         return _printed(await self._take(lambda: self._turns.door.run("node", cmd, node)))
 
+    async def run_at_desk(self, cmd: str) -> str:
+        """Run a command line of a shell at the operator's desk: kubectl, ssh, jq, curl, pipes, files."""
+        return _printed(await self._take(lambda: self._turns.door.run("sh", cmd)))
+
     async def get_metrics(self, query: str) -> str:
         """The instant value of a PromQL query, as Prometheus answers it (JSON)."""
         return await self._prometheus("/api/v1/query", [("query", query)])

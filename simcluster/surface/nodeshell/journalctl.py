@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from simcluster.engine import format_rfc3339
 from simcluster.engine.clock import unix_seconds
+from simcluster.models.userland.regex import RegexError, compile_pattern
 from simcluster.surface.nodeshell.clocktext import parse_instant, stamp, syslog_stamp
-from simcluster.surface.nodeshell.regex import RegexError, compile_pattern
 from simcluster.surface.protocols import CommandResult, Host, JournalEntry
 
 _VALUED = {

@@ -42,7 +42,7 @@ def test_edit_in_place_and_redirect(sh):
     assert sh.sh("cat /tmp/x").stdout == "one\ntwo\n"
     assert sh.sh("echo three | tee -a /tmp/x | wc -l").stdout.strip() == "1"
     assert sh.sh("grep -c . /tmp/x").stdout == "3\n"
-    assert sh.sh("echo x > /no/such/file").stderr == "bash: /no/such/file: No such file or directory\n"
+    assert sh.sh("echo x > /no/such/file").stderr == "bash: line 1: /no/such/file: No such file or directory\n"
 
 
 def test_editors_need_a_terminal(sh):

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 import pytest
 
 from simcluster.engine import SECOND
+from simcluster.models.userland.bare import BarePlace
+from simcluster.models.userland.face import BASH
+from simcluster.models.userland.memory import MemoryFiles
+from simcluster.models.userland.outcome import Outcome
+from simcluster.models.userland.place import Call, Place
 from simcluster.surface.nodeshell import NodeShell
 
 
@@ -73,10 +78,26 @@ class Host:
     def journal(self) -> list[Entry]:
         return self.entries
 
+    def place(self) -> Place:
+        return _Place(self)
+
     def run(self, argv: Sequence[str], stdin: str = "") -> Answer | None:
         if list(argv) == ["cat", "/etc/hostname"]:
             return Answer("worker-1\n")
         return Answer("Mem: 1 2 3\n") if argv[0] == "free" else None
+
+
+class _Place(BarePlace):
+    def __init__(self, host: Host) -> None:
+        files = MemoryFiles(int)
+        files.put("/etc/hostname", "worker-1\n")
+        files.make_folders("/root")
+        super().__init__(BASH, files, "worker-1", more=("free",))
+        self._host = host
+
+    def program(self, call: Call) -> Outcome | None:
+        answer = self._host.run(call.argv)
+        return None if answer is None else Outcome(answer.stdout, answer.stderr, answer.code)
 
 
 class Clock:
@@ -145,10 +166,12 @@ def test_lines(shell: NodeShell, line: str, stdout: str) -> None:
 
 
 def test_unknown_programs_and_bad_syntax(shell: NodeShell) -> None:
-    assert tuple(shell.sh("foo --bar")) == ("", "bash: foo: command not found\n", 127)
-    assert shell.sh("| x").stderr == "bash: -c: line 1: syntax error near unexpected token `|'\n"
+    assert tuple(shell.sh("foo --bar")) == ("", "bash: line 1: foo: command not found\n", 127)
+    assert shell.sh("| x").stderr == (
+        "bash: -c: line 1: syntax error near unexpected token `|'\nbash: -c: line 1: `| x'\n"
+    )
     assert shell.sh("echo 'x").exit_code == 2
-    assert shell.sh("echo x > /etc/passwd").stderr == "bash: /etc/passwd: Read-only file system\n"
+    assert shell.sh("echo x > /nope/passwd").stderr == "bash: line 1: /nope/passwd: No such file or directory\n"
     assert shell.sh("journalctl -f").exit_code == 1
 
 

@@ -48,7 +48,7 @@ def shell() -> NodeShell:
         ("[ -f /etc/chrony/chrony.conf ] && [ -d /etc ] && test ! -e /nope && [[ a == a ]] && echo all", "all\n"),
         ("echo a b c | xargs -n1 echo x", "x a\nx b\nx c\n"),
         ("for u in kubelet cron; do systemctl is-active $u; done | sort | uniq -c", "      2 active\n"),
-        ("nothing > /tmp/e 2>&1; cat /tmp/e", "bash: nothing: command not found\n"),
+        ("nothing > /tmp/e 2>&1; cat /tmp/e", "bash: line 1: nothing: command not found\n"),
         ("(echo in; echo sub) | wc -l; { echo x; } | cat", "2\nx\n"),
         ("! true; echo $?; false || echo or", "1\nor\n"),
         ("timeout 3 vmstat 1 | wc -l; date +%T", "5\n09:01:03\n"),
@@ -83,8 +83,8 @@ def test_what_is_no_script_is_refused_as_bash_does(shell: NodeShell, script: str
 
 def test_an_endless_loop_is_interrupted(shell: NodeShell) -> None:
     result = shell.sh("while true; do echo x; done")
-    assert len(result.stdout) == 2000
-    assert "Error opening terminal" in shell.sh("watch -n1 date").stderr
+    assert 2000 < len(result.stdout) < 1_000_000
+    assert result.exit_code == 130
 
 
 @pytest.mark.parametrize(

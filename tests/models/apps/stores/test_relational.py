@@ -188,7 +188,7 @@ def test_psql_shows_what_there_is() -> None:
     assert "catalog" in psql(made, "\\l")
     assert "Superuser" in psql(made, "\\du")
     assert psql(made, "select count(*) from catalog.products", "-tA") == f"{(1 << 30) // 1024}\n"
-    assert 'syntax error at or near "VACUUM"' in psql(made, "VACUUM FULL")
+    assert "feature not supported: VACUUM" in psql(made, "VACUUM FULL")
     ready = postgres(made).run(("pg_isready",))
     assert ready is not None
     assert ready.code == 0

@@ -15,8 +15,8 @@ from simcluster.models.machine.network import Network, ServiceKey
 from simcluster.models.machine.process import Answer, Call, ExecResult
 from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.container import ShellProgram, can_run
-from simcluster.models.machine.shell.grammar import compile_script
-from simcluster.models.machine.shell.lexer import ShellSyntaxError
+from simcluster.models.userland.grammar import compile_script
+from simcluster.models.userland.lexer import ShellSyntaxError
 
 
 class Node:

@@ -1,0 +1,593 @@
+"""Small tables that people make by hand in a database: plain rows, and what SQL does with them.
+
+Statements are read by sqlglot and evaluated here, so that the clock is the world's and the state plain data. Understood
+are CREATE, DROP and TRUNCATE TABLE, CREATE INDEX, INSERT, UPDATE, DELETE, and SELECT from one table or a join, with
+WHERE, GROUP BY, HAVING, DISTINCT, ORDER BY, LIMIT and OFFSET. Everything else raises `Unsupported` with its name.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from operator import itemgetter
+from typing import Any
+
+Value = Any  # None, bool, int, float or str
+Row = dict[str, Value]
+
+#: Rows of one table, of one join, characters of one statement: beyond that it is no work by hand.
+ROWS_MAX, JOINED_MAX, TEXT_MAX = 10_000, 100_000, 100_000
+_WHOLE = ("INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT", "SERIAL", "BIGSERIAL", "SMALLSERIAL")
+_BROKEN = ("DECIMAL", "DOUBLE", "FLOAT", "REAL", "NUMERIC")
+_COUNTED = ("SERIAL", "BIGSERIAL", "SMALLSERIAL")
+
+
+class Refused(Exception):
+    """The server refuses a statement: a reason such as `no table`, and its values."""
+
+    def __init__(self, why: str, *values: str) -> None:
+        super().__init__(why)
+        self.why = why
+        self.values = values
+
+
+class Unsupported(Exception):
+    """The statement is right, but not evaluated here; the message names what."""
+
+
+class Column:
+    """A column: its type as written, whether it may be NULL, its default, whether it counts up by itself."""
+
+    def __init__(self, name: str, kind: str, *, required: bool, counted: bool, default: Value = None) -> None:
+        self.name, self.kind, self.required, self.counted, self.default = name, kind, required, counted, default
+
+
+class Table:
+    """Columns and rows."""
+
+    def __init__(self, columns: list[Column], key: tuple[str, ...]) -> None:
+        self.columns = columns
+        self.key = key
+        self.rows: list[Row] = []
+        self.indexes: dict[str, tuple[str, ...]] = {}
+        self.counted = 0
+
+    def column(self, name: str) -> Column | None:
+        """The column of a name."""
+        return next((each for each in self.columns if each.name == name), None)
+
+
+class Result:
+    """What a statement gave: heads and rows of a SELECT, else how many rows it changed."""
+
+    def __init__(
+        self, verb: str, heads: Sequence[str] = (), rows: Sequence[Sequence[Value]] = (), count: int = 0
+    ) -> None:
+        self.verb, self.heads, self.rows, self.count = verb, list(heads), list(rows), count
+
+
+@cache
+def _sqlglot() -> Any:
+    """Read when the first statement comes: it takes longer than all the rest."""
+    return importlib.import_module("sqlglot")
+
+
+class Relations:
+    """Evaluates statements over the tables of one database.
+
+    Args:
+        tables: by name; changed in place.
+        dialect: `postgres` or `mysql`.
+        now: the instant as the server prints it.
+    """
+
+    def __init__(self, tables: dict[str, Table], dialect: str, now: str) -> None:
+        self._tables = tables
+        self._dialect = dialect
+        self._now = now
+
+    def execute(self, text: str) -> Result:
+        """One statement. Raises Refused, Unsupported, SyntaxError (with the text near which it is)."""
+        if len(text) > TEXT_MAX:
+            raise Unsupported("so long a statement")
+        errors = importlib.import_module("sqlglot.errors")
+        try:
+            tree = _sqlglot().parse_one(text, read=self._dialect)
+            return self._statement(tree)
+        except errors.SqlglotError as error:
+            found = getattr(error, "errors", None) or [{}]
+            near = str(found[0].get("highlight") or "").strip() or text.rsplit(maxsplit=1)[-1]
+            raise SyntaxError(near) from None
+        except (AttributeError, KeyError, IndexError, ValueError):
+            raise Unsupported("this form of statement") from None  # a tree of a shape that is not looked at here
+        except (RecursionError, ZeroDivisionError, OverflowError, TypeError) as error:
+            if isinstance(error, ZeroDivisionError):
+                raise Refused("division") from None
+            raise Refused("depth" if isinstance(error, RecursionError) else "types") from None
+
+    def _statement(self, tree: Any) -> Result:
+        exp = _sqlglot().exp
+        handlers: Mapping[type, Callable[[Any], Result]] = {
+            exp.Create: self._create, exp.Drop: self._drop, exp.TruncateTable: self._truncate,
+            exp.Insert: self._insert, exp.Update: self._update, exp.Delete: self._delete, exp.Select: self._select,
+        }  # fmt: skip
+        found = handlers.get(type(tree))
+        if found is None:
+            raise Unsupported(tree.key.upper())
+        for name in ("with_", "with", "returning"):
+            if tree.args.get(name):
+                raise Unsupported(name.rstrip("_").upper())
+        return found(tree)
+
+    # Definitions.
+
+    def _create(self, tree: Any) -> Result:
+        exp, kind = _sqlglot().exp, str(tree.args.get("kind") or "").upper()
+        if kind == "INDEX":
+            index = tree.this
+            table = self._table(index.args["table"].name)
+            columns = tuple(each.this.name for each in index.find_all(exp.Ordered))
+            missing = next((name for name in columns if table.column(name) is None), None)
+            if missing is not None:
+                raise Refused("no column", missing)
+            table.indexes[index.name or f"{index.args['table'].name}_{'_'.join(columns)}_idx"] = columns
+            return Result("CREATE INDEX")
+        if kind != "TABLE" or tree.args.get("expression") is not None:
+            raise Unsupported(f"CREATE {kind}" + (" AS" if kind == "TABLE" else ""))
+        name = tree.this.find(exp.Table).name
+        if name in self._tables:
+            if tree.args.get("exists"):
+                return Result("CREATE TABLE")
+            raise Refused("exists", name)
+        fields: list[Column] = []
+        key: list[str] = []
+        for each in tree.this.expressions:
+            if isinstance(each, exp.ColumnDef):
+                fields.append(self._column(each))
+                if any(isinstance(part.kind, exp.PrimaryKeyColumnConstraint) for part in each.constraints):
+                    key.append(each.name)
+            elif isinstance(each, exp.PrimaryKey):
+                key += [part.name for part in each.expressions]
+            else:
+                raise Unsupported(each.key.upper())
+        self._tables[name] = Table(fields, tuple(key))
+        return Result("CREATE TABLE")
+
+    def _column(self, given: Any) -> Column:
+        exp = _sqlglot().exp
+        kind = given.kind.sql(dialect=self._dialect) if given.kind is not None else "TEXT"
+        required = counted = False
+        default: Value = None
+        for part in given.constraints:
+            match type(part.kind):
+                case exp.NotNullColumnConstraint:
+                    required = not part.kind.args.get("allow_null")
+                case exp.PrimaryKeyColumnConstraint:
+                    required = True
+                case exp.AutoIncrementColumnConstraint | exp.GeneratedAsIdentityColumnConstraint:
+                    counted = True
+                case exp.DefaultColumnConstraint:
+                    default = self._value(part.kind.this, {})
+                case _:
+                    raise Unsupported(part.kind.key.removesuffix("columnconstraint").upper() + " constraints")
+        return Column(given.name, kind, required=required, counted=counted or kind in _COUNTED, default=default)
+
+    def _drop(self, tree: Any) -> Result:
+        if str(tree.args.get("kind") or "").upper() != "TABLE":
+            raise Unsupported(f"DROP {tree.args.get('kind')}")
+        names = [each.name for each in tree.args.get("tables") or ([tree.this] if tree.this is not None else [])]
+        missing = next((name for name in names if name not in self._tables), None)
+        if missing is not None and not tree.args.get("exists"):
+            raise Refused("no table to drop", missing)
+        for name in names:
+            self._tables.pop(name, None)
+        return Result("DROP TABLE")
+
+    def _truncate(self, tree: Any) -> Result:
+        for each in tree.expressions:
+            self._table(each.name).rows.clear()
+        return Result("TRUNCATE TABLE")
+
+    # Changes.
+
+    def _table(self, name: str) -> Table:
+        found = self._tables.get(name)
+        if found is None:
+            raise Refused("no table", name)
+        return found
+
+    def _insert(self, tree: Any) -> Result:
+        exp, target = _sqlglot().exp, tree.this
+        named = isinstance(target, exp.Schema)
+        table = self._table((target.this if named else target).name)
+        if tree.args.get("conflict") or tree.args.get("overwrite") or tree.args.get("ignore"):
+            raise Unsupported("INSERT with a conflict clause")
+        names = [each.name for each in target.expressions] if named else [each.name for each in table.columns]
+        source = tree.expression
+        if isinstance(source, exp.Select):
+            given: list[list[Value]] = [list(row) for row in self._select(source).rows]
+        elif isinstance(source, exp.Values):
+            given = [[self._given(each) for each in row.expressions] for row in source.expressions]
+        else:
+            raise Unsupported("this form of INSERT")
+        made = [self._row(table, names, values) for values in given]
+        if len(table.rows) + len(made) > ROWS_MAX:
+            raise Refused("full")
+        for row in made:
+            self._check_key(table, row, table.rows)
+            table.rows.append(row)
+        return Result("INSERT", count=len(made))
+
+    def _given(self, node: Any) -> Value:
+        exp = _sqlglot().exp
+        default = isinstance(node, exp.Var | exp.Column) and node.name.upper() == "DEFAULT"
+        return _DEFAULT if default else self._value(node, {})
+
+    def _row(self, table: Table, names: list[str], values: list[Value]) -> Row:
+        if len(values) > len(names):
+            raise Refused("too many values")
+        given = dict(zip(names, values, strict=False))
+        for name in given:
+            if table.column(name) is None:
+                raise Refused("no column", name)
+        row: Row = {}
+        for column in table.columns:
+            value = given.get(column.name, _DEFAULT)
+            if value is _DEFAULT or (value is None and column.counted):
+                table.counted += column.counted
+                value = table.counted if column.counted else column.default
+            elif column.counted and isinstance(value, int):
+                table.counted = max(table.counted, value)
+            row[column.name] = self._fitting(column, value)
+        return row
+
+    def _fitting(self, column: Column, value: Value) -> Value:
+        if value is None:
+            if column.required:
+                raise Refused("null", column.name)
+            return None
+        kind = column.kind.partition("(")[0].upper()
+        try:
+            if kind in _WHOLE:
+                return round(float(value)) if isinstance(value, str | float) else int(value)
+            if kind in _BROKEN:
+                return float(value)
+        except (ValueError, OverflowError):
+            raise Refused("wrong value", column.kind.lower(), str(value), column.name) from None
+        if kind in ("BOOLEAN", "BOOL") and isinstance(value, str | int):
+            return str(value).lower() in ("t", "true", "1", "yes", "on")
+        most = re.fullmatch(r"(?:VAR)?CHAR\((\d+)\)", column.kind.upper())
+        text = value if isinstance(value, str) else _text(value)
+        if most is not None and len(text) > int(most[1]):
+            raise Refused("too long", column.kind.lower(), most[1], column.name)
+        return text if kind not in ("BOOLEAN", "BOOL") else value
+
+    def _check_key(self, table: Table, row: Row, others: list[Row]) -> None:
+        if table.key and any(all(row[name] == other[name] for name in table.key) for other in others):
+            owner = next(name for name, each in self._tables.items() if each is table)
+            raise Refused("duplicate", owner, ", ".join(table.key), ", ".join(_text(row[name]) for name in table.key))
+
+    def _update(self, tree: Any) -> Result:
+        table, condition = self._table(tree.this.name), tree.args.get("where")
+        changed = 0
+        for place, row in enumerate(table.rows):
+            if condition is not None and not self._value(condition.this, row):
+                continue
+            fresh = dict(row)
+            for each in tree.expressions:
+                column = table.column(each.this.name)
+                if column is None:
+                    raise Refused("no column", each.this.name)
+                fresh[column.name] = self._fitting(column, self._value(each.expression, row))
+            if fresh != row:
+                self._check_key(table, fresh, table.rows[:place] + table.rows[place + 1 :])
+            table.rows[place] = fresh
+            changed += 1
+        return Result("UPDATE", count=changed)
+
+    def _delete(self, tree: Any) -> Result:
+        table, condition = self._table(tree.this.name), tree.args.get("where")
+        kept = [row for row in table.rows if condition is not None and not self._value(condition.this, row)]
+        gone = len(table.rows) - len(kept)
+        table.rows = kept
+        return Result("DELETE", count=gone)
+
+    # Looks.
+
+    def _select(self, tree: Any) -> Result:
+        exp = _sqlglot().exp
+        for name in ("windows", "qualify", "laterals", "pivots", "connect", "locks", "into"):
+            if tree.args.get(name):
+                raise Unsupported(name.upper())
+        if tree.find(exp.Subquery, exp.Window, exp.Exists) is not None:
+            raise Unsupported("subqueries and windows")
+        rows, every = self._source(tree)
+        condition = tree.args.get("where")
+        if condition is not None:
+            rows = [row for row in rows if self._value(condition.this, row)]
+        shown = [part for each in tree.expressions for part in self._star(each, every)]
+        heads = [self._head(each) for each in shown]
+        group, having = tree.args.get("group"), tree.args.get("having")
+        if group is not None or having is not None or any(each.find(exp.AggFunc) for each in shown):
+            keys = group.expressions if group is not None else []
+            sets: dict[tuple[Value, ...], list[Row]] = {} if keys else {(): rows}
+            for row in rows if keys else ():
+                sets.setdefault(tuple(self._value(self._named(each, shown), row) for each in keys), []).append(row)
+            pairs = [(members[0] if members else {}, members) for members in sets.values()]
+        else:
+            pairs = [(row, [row]) for row in rows]
+        if having is not None:
+            pairs = [pair for pair in pairs if self._value(having.this, *pair)]
+        found = [([self._value(each, *pair) for each in shown], pair) for pair in pairs]
+        if tree.args.get("distinct"):
+            found = list({tuple(map(_order, values)): (values, pair) for values, pair in found}.values())
+        order = tree.args.get("order")
+        for each in reversed(order.expressions if order is not None else []):
+            key = self._named(each.this, shown)
+            down = bool(each.args.get("desc"))
+            weighed = [(_order(self._value(key, *one[1])), one) for one in found]
+            found = [one for _, one in sorted(weighed, key=itemgetter(0), reverse=down)]
+        values = [one for one, _ in found]
+        skipped, most = tree.args.get("offset"), tree.args.get("limit")
+        if skipped is not None:
+            values = values[int(self._value(skipped.expression, {})) :]
+        if most is not None and most.args.get("expression") is not None:
+            values = values[: int(self._value(most.expression, {}))]
+        return Result("SELECT", heads, values, len(values))
+
+    def _head(self, node: Any) -> str:
+        exp = _sqlglot().exp
+        if isinstance(node, exp.Alias | exp.Column):
+            return str(node.alias_or_name)
+        if self._dialect == "mysql":
+            return str(node.sql(dialect="mysql"))
+        known = {exp.CurrentTimestamp: "now", exp.CurrentDate: "current_date", exp.Case: "case"}
+        if type(node) in known:
+            return known[type(node)]
+        return node.sql_name().lower() if isinstance(node, exp.Func) else "?column?"
+
+    def _source(self, tree: Any) -> tuple[list[Row], list[str]]:
+        first = tree.args.get("from_") or tree.args.get("from")
+        if first is None:
+            return [{}], []
+        rows, names = self._rows_of(first.this)
+        for join in tree.args.get("joins") or ():
+            more, added = self._rows_of(join.this)
+            side = str(join.args.get("side") or "").upper()
+            if side not in ("", "LEFT") or join.args.get("using"):
+                raise Unsupported(f"{side} JOIN".strip() if side else "JOIN USING")
+            if len(rows) * max(1, len(more)) > JOINED_MAX:
+                raise Refused("full")
+            condition = join.args.get("on")
+            joined: list[Row] = []
+            for row in rows:
+                pairs = [{**row, **other} for other in more]
+                kept = [pair for pair in pairs if condition is None or self._value(condition, pair)]
+                joined += kept or ([{**row, **dict.fromkeys(_both(added), None)}] if side == "LEFT" else [])
+            rows, names = joined, names + added
+        return rows, names
+
+    def _rows_of(self, node: Any) -> tuple[list[Row], list[str]]:
+        if not isinstance(node, _sqlglot().exp.Table):
+            raise Unsupported("such a source of rows")
+        table, called = self._table(node.name), node.alias_or_name
+        names = [f"{called}.{column.name}" for column in table.columns]
+        return [{**row, **{f"{called}.{key}": value for key, value in row.items()}} for row in table.rows], names
+
+    def _star(self, node: Any, every: list[str]) -> list[Any]:
+        exp = _sqlglot().exp
+        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            of = f"{node.table}." if isinstance(node, exp.Column) else ""
+            return [exp.column(*reversed(name.split(".", 1))) for name in every if name.startswith(of)]
+        return [node]
+
+    def _named(self, node: Any, shown: list[Any]) -> Any:
+        """What ORDER BY and GROUP BY mean by a number or by an alias."""
+        exp = _sqlglot().exp
+        if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
+            if not 0 < int(node.this) <= len(shown):
+                raise Refused("position", node.this)
+            return shown[int(node.this) - 1]
+        if isinstance(node, exp.Column) and not node.table:
+            return next((each.this for each in shown if isinstance(each, exp.Alias) and each.alias == node.name), node)
+        return node
+
+    # Expressions.
+
+    def _value(self, node: Any, row: Row, members: list[Row] | None = None) -> Value:
+        exp = _sqlglot().exp
+        if isinstance(node, exp.Alias | exp.Paren):
+            return self._value(node.this, row, members)
+        if isinstance(node, exp.Literal):
+            text = str(node.this)
+            return text if node.is_string else int(text) if text.isdigit() and len(text) < 100 else float(text)
+        if isinstance(node, exp.Null):
+            return None
+        if isinstance(node, exp.Boolean):
+            return bool(node.this)
+        if isinstance(node, exp.Column):
+            name = f"{node.table}.{node.name}" if node.table else node.name
+            if name not in row:
+                raise Refused("no column", name)
+            return row[name]
+        if isinstance(node, exp.AggFunc):
+            return self._aggregate(node, members or [])
+        if isinstance(node, exp.And | exp.Or):
+            left, right = (self._value(each, row, members) for each in (node.left, node.right))
+            return (left and right) if isinstance(node, exp.And) else (left or right)
+        if isinstance(node, exp.Case):
+            for each in node.args["ifs"]:
+                asked = self._value(each.this, row, members)
+                if asked == self._value(node.this, row, members) if node.this is not None else asked:
+                    return self._value(each.args["true"], row, members)
+            default = node.args.get("default")
+            return None if default is None else self._value(default, row, members)
+        return self._applied(node, row, members)
+
+    def _applied(self, node: Any, row: Row, members: list[Row] | None) -> Value:
+        exp = _sqlglot().exp
+        if isinstance(node, exp.CurrentTimestamp | exp.CurrentDate):
+            return self._now if isinstance(node, exp.CurrentTimestamp) else self._now[:10]
+        if isinstance(node, exp.Coalesce):
+            every = [self._value(each, row, members) for each in (node.this, *node.expressions)]
+            return next((each for each in every if each is not None), None)
+        if isinstance(node, exp.In):
+            this = self._value(node.this, row, members)
+            if node.args.get("query") is not None:
+                raise Unsupported("subqueries")
+            return (
+                None if this is None else any(_same(this, self._value(each, row, members)) for each in node.expressions)
+            )
+        if isinstance(node, exp.Between):
+            low, high = (self._value(node.args[each], row, members) for each in ("low", "high"))
+            this = self._value(node.this, row, members)
+            return None if None in (this, low, high) else _order(low) <= _order(this) <= _order(high)
+        if isinstance(node, exp.Is):
+            this, other = self._value(node.this, row, members), self._value(node.expression, row, members)
+            return this is other if other is None or isinstance(other, bool) else this == other
+        if isinstance(node, exp.Cast):
+            return self._cast(self._value(node.this, row, members), str(node.to.this.value))
+        applied = _OPERATORS.get(node.key)
+        if applied is None:
+            raise Unsupported((node.name or node.key).upper())
+        arguments = [self._value(each, row, members) for each in node.iter_expressions()]
+        if any(each is None for each in arguments):
+            return None
+        if node.key in _ARITHMETIC and any(isinstance(each, str) for each in arguments):
+            raise Refused("types")
+        value = applied(*arguments)
+        if isinstance(value, int) and abs(value) >= 1 << 63:
+            raise Refused("range")
+        return value
+
+    def _cast(self, value: Value, kind: str) -> Value:
+        if value is None:
+            return None
+        try:
+            return int(float(value)) if kind in _WHOLE else float(value) if kind in _BROKEN else _text(value)
+        except (ValueError, OverflowError):
+            raise Refused("wrong value", kind.lower(), str(value), "") from None
+
+    def _aggregate(self, node: Any, members: list[Row]) -> Value:
+        exp, this = _sqlglot().exp, node.this
+        if isinstance(node, exp.Count) and (this is None or isinstance(this, exp.Star | exp.Literal)):
+            return len(members)
+        unlike = isinstance(this, exp.Distinct)
+        inner = this.expressions[0] if unlike else this
+        values = [value for value in (self._value(inner, row) for row in members) if value is not None]
+        if unlike:
+            values = list({_order(value): value for value in values}.values())
+        if isinstance(node, exp.Count):
+            return len(values)
+        if not values:
+            return None
+        if isinstance(node, exp.Sum | exp.Avg):
+            whole = all(isinstance(each, int) for each in values)
+            total = sum(values) if whole else math.fsum(values)  # integers
+            return total if isinstance(node, exp.Sum) else total / len(values)
+        if isinstance(node, exp.Min | exp.Max):
+            return (min if isinstance(node, exp.Min) else max)(values, key=_order)
+        raise Unsupported(node.key.upper())
+
+
+_DEFAULT = object()
+
+
+def snapshot(tables: dict[str, Table]) -> dict[str, Table]:
+    """A copy to come back to."""
+    return copy.deepcopy(tables)
+
+
+def _both(names: list[str]) -> list[str]:
+    return [*names, *(name.partition(".")[2] for name in names)]
+
+
+def _order(value: Value) -> tuple[int, Any]:
+    """By which values are sorted: numbers, texts, and NULL last."""
+    return (2, "") if value is None else (1, value) if isinstance(value, str) else (0, value)
+
+
+def _same(one: Value, other: Value) -> bool:
+    return _compared(one, other) == 0
+
+
+def _compared(one: Value, other: Value) -> int:
+    if isinstance(one, str) != isinstance(other, str):
+        one, other = _text(one), _text(other)
+    return int(one > other) - int(one < other)
+
+
+def _text(value: Value) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _like(text: Value, pattern: Value) -> bool:
+    """LIKE in time linear in the text and the pattern's parts."""
+    parts = re.split(r"(%)", _text(pattern))
+    said, states = _text(text), {0}
+    for part in parts:
+        if part == "%":
+            states = set(range(min(states), len(said) + 1)) if states else set()
+            continue
+        fits = {at for at in states if _fits(said, at, part)}
+        states = {at + len(part) for at in fits}
+    return len(said) in states
+
+
+def _fits(text: str, at: int, part: str) -> bool:
+    piece = text[at : at + len(part)]
+    return len(piece) == len(part) and all(a in ("_", b) for a, b in zip(part, piece, strict=True))
+
+
+def _divided(one: Value, other: Value) -> Value:
+    if isinstance(one, int) and isinstance(other, int):
+        quotient = abs(one) // abs(other)
+        return quotient if (one < 0) == (other < 0) else -quotient
+    return one / other
+
+
+_ARITHMETIC = ("add", "sub", "mul", "div", "mod", "neg", "abs")
+
+
+def _compare(fits: Callable[[int, int], bool], one: Value, other: Value) -> bool:
+    return fits(_compared(one, other), 0)
+
+
+def _remainder(one: Value, other: Value) -> Value:
+    rest = math.fmod(one, other) if isinstance(one, float) or isinstance(other, float) else abs(one) % abs(other)
+    return rest if isinstance(rest, float) or one >= 0 else -rest
+
+
+def _joined(one: Value, other: Value) -> str:
+    return _text(one) + _text(other)
+
+
+def _ilike(text: Value, pattern: Value) -> bool:
+    return _like(_text(text).lower(), _text(pattern).lower())
+
+
+def _lower(value: Value) -> str:
+    return _text(value).lower()
+
+
+def _upper(value: Value) -> str:
+    return _text(value).upper()
+
+
+def _length(value: Value) -> int:
+    return len(_text(value))
+
+
+_OPERATORS: dict[str, Callable[..., Value]] = {
+    **{"eq": partial(_compare, operator.eq), "neq": partial(_compare, operator.ne)},
+    **{"lt": partial(_compare, operator.lt), "lte": partial(_compare, operator.le)},
+    **{"gt": partial(_compare, operator.gt), "gte": partial(_compare, operator.ge)},
+    **{"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": _divided, "mod": _remainder},
+    **{"neg": operator.neg, "not": operator.not_, "abs": abs, "dpipe": _joined, "like": _like, "ilike": _ilike},
+    **{"lower": _lower, "upper": _upper, "length": _length},
+}

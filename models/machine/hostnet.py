@@ -1,0 +1,229 @@
+"""The network as a node's own programs meet it: curl, wget, ping, traceroute, dig, nslookup, host, nc, telnet, and the
+Service rules of its kernel as iptables-save shows them.
+
+Names are looked up by /etc/resolv.conf and /etc/hosts of the node. Left out: ICMP errors of routers (one hop is shown
+for the whole way), UDP of nc.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from simcluster.engine import SECOND
+from simcluster.models.machine.container import Container, Sandbox
+from simcluster.models.machine.containerspec import ContainerSpec
+from simcluster.models.machine.imagetools.call import ToolCall
+from simcluster.models.machine.imagetools.network import contact
+from simcluster.models.machine.imagetools.registry import TOOLS
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.names import ResolverConfig
+from simcluster.models.machine.nodetree import NodeTree
+from simcluster.models.machine.process import Call as Request
+from simcluster.models.userland.outcome import Outcome
+from simcluster.models.userland.paths import FileError
+from simcluster.models.userland.place import Call
+
+#: Programs that run as they do in an image, but for the network in which they stand.
+_SHARED = ("curl", "dig", "host", "nc", "nslookup", "wget")
+NAMES = (*_SHARED, "iptables-save", "ncat", "ping", "telnet", "traceroute", "tracepath")
+_PORTS = {"http": 80, "https": 443, "ssh": 22, "domain": 53}
+#: What an address outside of the cluster answers from, where nothing is known of the way.
+_ROUND_TRIP_MS = 0.412
+
+
+@dataclass
+class HostSandbox(Sandbox):
+    """The network namespace of the host itself."""
+
+    machine: Machine | None = None
+
+    def container_on(self, port: int) -> Container | None:
+        """The container in the host's network that listens on the port."""
+        return None if self.machine is None else self.machine.container_on(port)
+
+    def listens_on(self, port: int) -> bool:
+        """Whether any process of the host listens on the port."""
+        return self.machine is not None and self.machine.listens_on(port)
+
+
+def host_container(machine: Machine) -> Container:
+    """A stand-in for a process of the host, as programs of images know their container."""
+    hosts, servers, search = _files(machine)
+    names = ResolverConfig(servers, search, 1)
+    sandbox = HostSandbox(
+        "", machine.name, "", machine.name, machine.address, host_network=True, names=names, hosts=hosts
+    )
+    sandbox.machine = machine
+    spec = ContainerSpec("", machine.name, "", "host", "")
+    return Container(machine.sim, machine, sandbox, spec, f"host-{machine.name}")
+
+
+def _files(machine: Machine) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    texts = []
+    for path in ("/etc/hosts", "/etc/resolv.conf"):
+        try:
+            texts.append(NodeTree(machine).read(path).text)
+        except FileError:
+            texts.append("")
+    servers = tuple(re.findall(r"^nameserver\s+(\S+)", texts[1], re.MULTILINE)) or ("8.8.8.8",)
+    search = re.search(r"^search\s+(.+)$", texts[1], re.MULTILINE)
+    return texts[0], servers, tuple(search[1].split()) if search is not None else ()
+
+
+def run(machine: Machine, call: Call) -> Outcome:
+    """Run one of `NAMES`."""
+    if call.name == "iptables-save":
+        return Outcome(_rules(machine))
+    container = host_container(machine)
+    name = "nc" if call.name == "ncat" else call.name
+    inner = ToolCall(container, [name, *call.args], dict(call.env), "", "/", machine.sim.now)
+    if call.name == "ping":
+        return _ping(inner)
+    if call.name in ("traceroute", "tracepath"):
+        return _traceroute(inner)
+    if call.name == "telnet":
+        return _telnet(inner)
+    healthz = any(re.search(r"(localhost|127\.0\.0\.1):10248/healthz", word) for word in call.args)
+    if healthz and machine.units.units["kubelet.service"].active:
+        return Outcome("ok")
+    inner.stdin = "" if call.source is None else call.source.rest()
+    return TOOLS[name](inner)
+
+
+def _operands(call: ToolCall, valued: str) -> list[str]:
+    words, rest = [], list(call.argv[1:])
+    while rest:
+        word = rest.pop(0)
+        if word.startswith("-") and len(word) > 1:
+            if word[-1] in valued and len(word) == 2 and rest:
+                rest.pop(0)
+        else:
+            words.append(word)
+    return words
+
+
+def _number(call: ToolCall, letter: str, default: int) -> int | None:
+    """The value of `-c 3` or `-c3`; None if it is no number."""
+    words = call.argv
+    for at, word in enumerate(words):
+        if word == f"-{letter}" or (word.startswith(f"-{letter}") and len(word) > 2):
+            text = word[2:] or (words[at + 1] if at + 1 < len(words) else "")
+            return int(text[:6]) if text.isdigit() else None
+    return default
+
+
+def _ping(call: ToolCall) -> Outcome:
+    """iputils' form; without a count it goes on until somebody presses Ctrl-C."""
+    words = _operands(call, "cWwisItQS")
+    if not words:
+        return Outcome(stderr="ping: usage error: Destination address required\n", code=1)
+    count = _number(call, "c", 0)
+    if count is None:
+        return Outcome(stderr="ping: invalid argument: 'c'\n", code=1)
+    network, host = call.container.machine.network, words[-1]
+    found = network.resolve_for(call.container.sandbox, host)
+    if not found.address and host not in ("localhost", "127.0.0.1"):
+        return Outcome(stderr=f"ping: {host}: Name or service not known\n", code=2, delay_ns=found.delay_ns)
+    address = found.address or "127.0.0.1"
+    endless, count = not count, count or 60
+    alive = address == "127.0.0.1" or address in network.sandboxes or address in network.nodes
+    rows = "".join(
+        f"64 bytes from {address}: icmp_seq={n} ttl=63 time={_ROUND_TRIP_MS:.3f} ms\n" for n in range(1, count + 1)
+    )
+    head = f"PING {host} ({address}) 56(84) bytes of data.\n"
+    if endless:
+        return Outcome(head + (rows if alive else ""), delay_ns=1 << 62)
+    lost, took = (0, (count - 1) * 1000 + 3) if alive else (100, (count - 1) * 1024 + 3)
+    text = f"{head}{rows if alive else ''}\n--- {host} ping statistics ---\n"
+    text += f"{count} packets transmitted, {count if alive else 0} received, {lost}% packet loss, time {took}ms\n"
+    text += (
+        f"rtt min/avg/max/mdev = {_ROUND_TRIP_MS:.3f}/{_ROUND_TRIP_MS:.3f}/{_ROUND_TRIP_MS:.3f}/0.000 ms\n"
+        if alive
+        else "\n"
+    )
+    return Outcome(text, code=0 if alive else 1, delay_ns=(count if alive else count + 9) * SECOND)
+
+
+def _traceroute(call: ToolCall) -> Outcome:
+    words = _operands(call, "mqwpfsi")
+    if not words:
+        return Outcome(stderr="Usage:\n  traceroute [ -46dFITnreAUDV ] host [ packetlen ]\n", code=2)
+    network, host = call.container.machine.network, words[0]
+    found = network.resolve_for(call.container.sandbox, host)
+    if not found.address:
+        text = f'{host}: Name or service not known\nCannot handle "host" cmdline arg `{host}\' on position 1 (argc 1)\n'
+        return Outcome(stderr=text, code=2, delay_ns=found.delay_ns)
+    alive = found.address in network.sandboxes or found.address in network.nodes
+    head = f"traceroute to {host} ({found.address}), 30 hops max, 60 byte packets\n"
+    if alive:
+        times = "  ".join([f"{_ROUND_TRIP_MS:.3f} ms"] * 3)
+        return Outcome(f"{head} 1  {host} ({found.address})  {times}\n")
+    return Outcome(head + "".join(f"{hop:2d}  * * *\n" for hop in range(1, 31)), delay_ns=30 * SECOND)
+
+
+def _telnet(call: ToolCall) -> Outcome:
+    words = _operands(call, "leb")
+    if not words:
+        return Outcome(stderr="telnet: no host\n", code=1)
+    host, port = words[0], words[1] if len(words) > 1 else "23"
+    number = _PORTS.get(port, int(port[:5]) if port.isdigit() else 0)
+    if not number:
+        return Outcome(
+            stderr=f"telnet: could not resolve {host}/{port}: Servname not supported for ai_socktype\n", code=1
+        )
+    reached = contact(call.container, host, Request("tcp", number), 130 * SECOND, ask=False)
+    if reached.outcome == "unknown host":
+        text = f"telnet: could not resolve {host}/{port}: Name or service not known\n"
+        return Outcome(stderr=text, code=1, delay_ns=reached.delay_ns)
+    trying = f"Trying {reached.address}...\n"
+    if reached.outcome != "ok":
+        why = {"refused": "Connection refused", "timeout": "Connection timed out"}.get(
+            reached.outcome, "Network is unreachable"
+        )
+        return Outcome(trying, f"telnet: Unable to connect to remote host: {why}\n", 1, reached.delay_ns)
+    said = f"Connected to {host}.\nEscape character is '^]'.\nConnection closed by foreign host.\n"
+    return Outcome(trying + said, code=1, delay_ns=reached.delay_ns)
+
+
+def _rules(machine: Machine) -> str:
+    """kube-proxy's rules as iptables-save prints them: a chain for each Service port and one for each backend."""
+    rules = machine.network.rules.get(machine.name)
+    lines = ["# Generated by iptables-save v1.8.10 (nf_tables)", "*nat"]
+    lines += [f":{chain} ACCEPT [0:0]" for chain in ("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING")]
+    lines += [":KUBE-SERVICES - [0:0]", ":KUBE-NODEPORTS - [0:0]"]
+    body = ['-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES']
+    filtered = []
+    for key, backends in sorted((rules.backends if rules is not None else {}).items()):
+        proto = key.protocol.lower()
+        where = f"-p {proto} -m {proto} --dport {key.port}"
+        where = f"-d {key.address}/32 {where}" if key.address else where
+        chain = "KUBE-SERVICES" if key.address else "KUBE-NODEPORTS"
+        if not backends:
+            reject = "-j REJECT --reject-with icmp-port-unreachable"
+            filtered.append(f'-A {chain} {where} -m comment --comment "has no endpoints" {reject}')
+            continue
+        name = f"KUBE-SVC-{_tag(key.address, key.port, proto)}"
+        lines.append(f":{name} - [0:0]")
+        body.append(f"-A {chain} {where} -j {name}")
+        for at, (address, port) in enumerate(backends):
+            target = f"KUBE-SEP-{_tag(address, port, proto + name)}"
+            lines.append(f":{target} - [0:0]")
+            left = len(backends) - at
+            chance = f" -m statistic --mode random --probability {1 / left:.11f}" if left > 1 else ""
+            body.append(f'-A {name} -m comment --comment "-> {address}:{port}"{chance} -j {target}')
+            body.append(f"-A {target} -p {proto} -m {proto} -j DNAT --to-destination {address}:{port}")
+    return "\n".join([*lines, *body, "COMMIT", "*filter", *filtered, "COMMIT", ""])
+
+
+def _tag(address: str, port: int, proto: str) -> str:
+    """Sixteen letters that stand for a chain."""
+    text, value = f"{address}:{port}/{proto}", 1469598103934665603
+    for char in text:
+        value = (value ^ ord(char)) * 1099511628211 % (1 << 64)
+    letters = ""
+    for _ in range(16):
+        value, at = divmod(value * 31 + 7, 32)
+        letters += "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[at]
+        value %= 1 << 64
+    return letters

@@ -1,0 +1,182 @@
+"""A container as a shell meets it: its files, its image's programs, the kernel's refusals (`userland.place.Place`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simcluster.engine.streams import mix
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.imagefacts import facts_of
+from simcluster.models.machine.imagetools.call import ToolCall
+from simcluster.models.machine.imagetools.registry import TOOLS, image_tool
+from simcluster.models.machine.kernel.errors import MESSAGE
+from simcluster.models.machine.shell.files import FileError, bytes_of
+from simcluster.models.machine.shell.tree import FileTree
+from simcluster.models.userland.bare import located
+from simcluster.models.userland.face import ASH, DASH, Face
+from simcluster.models.userland.outcome import Outcome
+from simcluster.models.userland.paths import Stat
+from simcluster.models.userland.place import Call, Who
+
+#: Tools that the kernel can hinder.
+_HINDERED = ("date", "sleep")
+
+
+class ContainerFiles:
+    """A container's files (`userland.paths.Files`)."""
+
+    def __init__(self, container: Container) -> None:
+        self.tree = FileTree(container)
+        self._sim = container.sim
+
+    def look(self, path: str) -> Stat | None:
+        """What lies at a path."""
+        tree = self.tree
+        said = tree.adorned(path)
+        if path == "/dev/null":
+            return Stat("char", 0, 0o666, device=(1, 3))
+        if "target" in said:
+            return Stat("link", len(str(said["target"])), 0o777, **said)
+        text = tree.text(path)
+        if text is not None:
+            mode = 0o755 if text.startswith("#!") or path.endswith(".sh") else 0o644
+            size = 0 if path.startswith(("/proc/", "/sys/")) else bytes_of(text)
+            return Stat("file", size, **{"mode": mode, "changed_ns": tree.changed_ns(path), **said})
+        if tree.is_folder(path):
+            mode = 0o1777 if path in ("/tmp", "/dev/shm") else 0o700 if path == "/root" else 0o755
+            return Stat("folder", 4096, **{"mode": mode, "links": 2, "changed_ns": tree.changed_ns(path), **said})
+        return None
+
+    def read(self, path: str) -> str:
+        """Text of a file."""
+        return self.tree.read(path)
+
+    def names(self, path: str) -> list[str]:
+        """Names in a folder."""
+        return self.tree.entries(path)
+
+    def write(self, path: str, text: str, *, append: bool = False) -> None:
+        """Create a file, or change its text."""
+        self.tree.write(path, text, append)
+
+    def make_folder(self, path: str) -> None:
+        """Create a folder."""
+        self.tree.make_folder(path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file or a folder."""
+        if "target" in self.tree.adorned(path):
+            self.tree.adorn(path, None)
+            return
+        self.tree.remove(path)
+
+    def move(self, source: str, target: str) -> None:
+        """Give a file or a folder another name."""
+        self.copy(source, target)
+        self.tree.remove(source)
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file, or a folder with all that is in it."""
+        if not self.tree.is_folder(source):
+            self.tree.write(target, self.tree.read(source))
+            return
+        self.tree.make_folder(target, parents=True)
+        for name in self.tree.entries(source):
+            self.copy(f"{source}/{name}", f"{target}/{name}")
+
+    def adorn(self, path: str, **said: object) -> None:
+        """Change what is known of a file, or make a link."""
+        if "target" not in said and not self.tree.exists(path):
+            raise FileError("No such file or directory")
+        self.tree.adorn(path, {**self.tree.adorned(path), **said})
+
+    def spent_ns(self) -> int:
+        """Reading and writing take no time of their own."""
+        return 0
+
+
+def face_of(container: Container) -> Face:
+    """Which shell and which tools the image has: Debian's and Ubuntu's have dash and GNU's, others BusyBox'."""
+    facts = facts_of(container.spec.image)
+    return DASH if facts is not None and facts.base in ("debian", "ubuntu") else ASH
+
+
+class ContainerPlace:
+    """A container (`userland.place.Place`)."""
+
+    def __init__(self, container: Container) -> None:
+        self.container = container
+        self.face = face_of(container)
+        self.host = container.sandbox.pod_name
+        uid = container.uid
+        self.who = Who() if not uid else Who(str(uid), uid, str(uid), uid, "/")
+        self.drawn = 0
+
+    @property
+    def files(self) -> ContainerFiles:
+        """Its files."""
+        return ContainerFiles(self.container)
+
+    def own(self, call: Call) -> Outcome | None:
+        """A tool that shows the container's state."""
+        kernel = self.container.kernel
+        hindered = call.name in _HINDERED and kernel is not None and kernel.syscalls.rules
+        ours = call.name in TOOLS and (hindered or call.name not in _HINDERED)
+        return TOOLS[call.name](self._inner(call)) if ours else None
+
+    def program(self, call: Call) -> Outcome | None:
+        """A client that the container's own program brings."""
+        return image_tool(self._inner(call))
+
+    def _inner(self, call: Call) -> ToolCall:
+        stdin = "" if call.source is None else call.source.rest()
+        return ToolCall(self.container, list(call.argv), dict(call.env), stdin, call.cwd, call.now_ns)
+
+    def located(self, name: str) -> str:
+        """Path of a program of the image."""
+        found = located(self.face, name, tuple(TOOLS))
+        if found or not name:
+            return found
+        inner = ToolCall(self.container, [name], {}, "", "/", self.container.sim.now)
+        return "" if image_tool(inner) is None else f"/usr/bin/{inner.name}"
+
+    def draw(self) -> int:
+        """Random bits."""
+        self.drawn += 1
+        return mix(self.container.sim.streams.key("shell", self.container.container_id), self.drawn)
+
+    def fork(self) -> str:
+        """Why the kernel refuses a process."""
+        kernel = self.container.kernel
+        return MESSAGE["EAGAIN"] if kernel is not None and kernel.fork(self.container) else ""
+
+    def reap(self, count: int) -> None:
+        """So many processes are gone."""
+        kernel = self.container.kernel
+        if kernel is not None and count > 0:
+            kernel.reap(self.container, count)
+
+    def offset_ns(self) -> int:
+        """How far the node's clock is off."""
+        kernel = self.container.kernel
+        return 0 if kernel is None else kernel.clock.offset_ns()
+
+    def limits(self, words: list[str], *, lasts: bool) -> Outcome:
+        """`ulimit -n [N]`: open files, which hold for what a script starts. Of other limits nothing is known."""
+        flags = "".join(word[1:] for word in words if word.startswith("-"))
+        values: list[Any] = [word for word in words if not word.startswith("-")]
+        container, kernel = self.container, self.container.kernel
+        if "n" not in flags or kernel is None:
+            return Outcome() if values else Outcome("unlimited\n")
+        if not values:
+            return Outcome(f"{kernel.descriptors.limit(container)}\n")
+        refused = Outcome(stderr="ulimit: error setting limit (Operation not permitted)\n", code=1)
+        if kernel.made("prlimit", container):
+            return refused
+        if lasts:
+            most = kernel.sysctls.number("fs.nr_open")
+            try:
+                kernel.descriptors.set_limit(container, most if values[0] == "unlimited" else int(values[0]))
+            except ValueError:
+                return refused
+        return Outcome()

@@ -1,0 +1,1 @@
+"""Programs of the userland, by family; `userland.table` lists them."""
