@@ -66,8 +66,8 @@ def work(episode: Episode, server: Recorded, *answers: Answer, **policies: Any) 
 
 
 def results(noted: list[dict[str, Any]]) -> list[str]:
-    told = [message for line in noted[1:] for message in line["messages"]]
-    return [message["content"] for message in told]
+    sent = [message for line in noted[1:] for message in line["messages"]]
+    return [message["content"] for message in sent]
 
 
 def test_a_model_solves_an_incident_and_its_run_repeats_without_the_endpoint(server: Recorded, tmp_path: Path) -> None:
