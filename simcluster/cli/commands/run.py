@@ -56,7 +56,7 @@ def command(**given: Any) -> int:
     if options.case is not None:
         return _recorded(options)
     if options.task is None:
-        raise click.UsageError("name a TASK, or a recorded case with --from")
+        raise click.UsageError("Missing argument 'TASK' (or --from, with a recorded case)")
     run = Run(options.task, options.agent, options.seed)
     plan = Plan((run.task,), (run.agent,), (run.seed,), options.noise, options.folders, age=options.age)
     plan.check()
