@@ -22,12 +22,16 @@ from simcluster.models.machine.imagereference import repository_of
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.traffic.cluster.address import parse_address
 from simcluster.models.traffic.cluster.engine import TrafficEngine
-from simcluster.models.traffic.cluster.operations import ANY_PATH, CallSpec, OperationSpec, ServiceSpec
+from simcluster.models.traffic.cluster.operations import ANY_PATH, CallSpec, LogTemplate, OperationSpec, ServiceSpec
+from simcluster.models.traffic.graph.skin import Line
 
 #: CPU of one request.
 REQUEST_CPU_MS = 2.0
 #: It serves on for so long after SIGTERM: endpoints and kube-proxies need about a second to learn.
 DRAINS = Sigterm.model_validate({"drain": "2s"})
+#: What it writes for a request, and for one that failed because of what it calls.
+ACCESS = '{time_s} "GET /" {status} {latency_ms}ms'
+FAILED = "{time_s} error: {cause}"
 #: How long it waits for what it calls.
 CALL_TIMEOUT_NS = 5 * SECOND
 #: Words in the paths by which programs are probed; such a path answers for the process alone.
@@ -66,7 +70,7 @@ def undescribed(name: str, ports: tuple[int, ...]) -> Behaviour:
         memory=24 << 20,
         startup=Startup(cpu_seconds=0.1),
         sigterm=DRAINS,
-        operations={ANY_PATH: AppOperation(path="*")},
+        operations={ANY_PATH: AppOperation(path="*", log=(Line(text=ACCESS),))},
     )
 
 
@@ -166,11 +170,21 @@ class GenericProgram(ServerProgram):
 @functools.lru_cache(maxsize=1024)
 def _service(name: str, ports: tuple[int, ...], called: tuple[str, ...]) -> ServiceSpec:
     """The service of an image nobody described, which calls these hosts."""
+    access = LogTemplate(ACCESS)
     calls = tuple(
-        CallSpec(host, ANY_PATH, timeout_ns=CALL_TIMEOUT_NS, client="http", status=502, connects=1.0) for host in called
+        CallSpec(
+            host,
+            ANY_PATH,
+            timeout_ns=CALL_TIMEOUT_NS,
+            client="http",
+            status=502,
+            connects=1.0,
+            log=(LogTemplate(FAILED, "stderr"), access),
+        )
+        for host in called
     )
     cpu_ns = int(REQUEST_CPU_MS * MILLISECOND)
-    operation = OperationSpec(ANY_PATH, "*", cpu_ns, steps=(calls,) if calls else ())
+    operation = OperationSpec(ANY_PATH, "*", cpu_ns, steps=(calls,) if calls else (), log=(access,))
     spec = undescribed(name, ports).service()
     return ServiceSpec(spec.name, "any", (operation,), idle_cores=spec.idle_cores, memory_base=spec.memory_base)
 

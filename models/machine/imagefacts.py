@@ -7,6 +7,7 @@ and of hashicorp/http-echo, traefik/whoami, nginxinc/nginx-unprivileged. Left ou
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 
 from simcluster.engine import Shared
@@ -218,6 +219,28 @@ _KNOWN = {
     "hashicorp/http-echo": ImageFacts("none", ("/http-echo",), (), ("http-echo",), ("nonroot", 65532)),
     "traefik/whoami": ImageFacts("none", ("/whoami",), (), ("whoami",)),
 }
+
+
+#: The newest versions that official images have, as far as their makers number them (docker.io, January 2026).
+_NEWEST = {
+    "alpine": (3, 23), "busybox": (1, 37), "debian": (13,), "golang": (1, 25), "httpd": (2, 4), "mongo": (8, 2),
+    "mysql": (9, 5), "nginx": (1, 29), "node": (25,), "postgres": (18,), "python": (3, 14), "redis": (8, 4),
+    "ubuntu": (25, 10),
+}  # fmt: skip
+_VERSION = re.compile(r"v?(\d{1,6}(?:\.\d{1,6})*)")
+
+
+def is_published(image: str, tag: str) -> bool:
+    """Whether a tag of an image is not of a version that its makers have yet to make; of others nothing is known.
+
+    >>> is_published("nginx:1.161", "1.161"), is_published("nginx:1.27-alpine", "1.27-alpine"), is_published("a", "99")
+    (False, True, True)
+    """
+    newest, version = _NEWEST.get(repository_of(image)), _VERSION.match(tag)
+    if newest is None or version is None:
+        return True
+    given = tuple(int(part) for part in version[1].split("."))
+    return len(version[1]) > 7 or given[: len(newest)] <= newest
 
 
 @functools.lru_cache(maxsize=1024)

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 from simcluster.engine import MILLISECOND, FlatDict, Shared, Simulation
 from simcluster.engine.streams import Streams
-from simcluster.models.machine.imagefacts import facts_of
+from simcluster.models.machine.imagefacts import facts_of, is_published
 from simcluster.models.machine.imagereference import ImageReference
 
 #: Hosts that serve public images. `.pkg.dev`, `.gcr.io` and `.azurecr.io` cover their regions.
@@ -184,11 +184,16 @@ class ImageRegistry:
 
     Args:
         publisher: somebody who describes repositories (the catalog of applications).
+
+    Attributes:
+        others_exist: whether hosts of which nothing is known serve whatever is asked of them: in a sandbox, whose
+            manifests are its user's own. Names under `.invalid` and `.local` never resolve.
     """
 
     def __init__(self, sim: Simulation, publisher: Publisher | None = None) -> None:
         self.sim = sim
         self.repositories: dict[str, Repository] = FlatDict()
+        self.others_exist = False
         self.unreachable: dict[str, str] = {}  # host -> text of the dial error
         self._resolved: dict[ImageReference, Manifest] = FlatDict()  # as long as nothing else is described
         if publisher is not None:
@@ -228,14 +233,16 @@ class ImageRegistry:
         known = self.repositories.get(image.repository)
         if known is not None:
             # Official images have hundreds of tags: the described ones are examples, not the list.
-            open_ended = image.repository.startswith("docker.io/library/") and looks_like_tag(image.tag)
+            open_ended = image.repository.startswith("docker.io/library/") and _may_be(image)
             if image.tag and image.tag not in known.tags and not image.digest and not open_ended:
                 raise _not_found(image)
             size = known.tags.get(image.tag) or next(iter(known.tags.values()), _SIZE_MEDIAN)
             return Manifest(size, self._digest(image))
         if self._is_near_miss(image):
             raise _denied(image) if image.domain == "docker.io" else _not_found(image)
-        if not _is_public(image.domain) or not (image.digest or looks_like_tag(image.tag)):
+        if self.others_exist and not _is_public(image.domain):
+            return Manifest(self._size(image), self._digest(image))
+        if not _is_public(image.domain) or not (image.digest or _may_be(image)):
             raise _not_found(image)
         return Manifest(self._size(image), self._digest(image))
 
@@ -247,6 +254,8 @@ class ImageRegistry:
     def _lookup_error(self, domain: str) -> str:
         host = domain.partition(":")[0]
         if _is_public(domain) or self._is_described_host(domain):
+            return ""
+        if self.others_exist and not host.endswith((".invalid", ".local")):
             return ""
         if host.endswith(".local"):  # mDNS names never reach the upstream resolver
             return f"dial tcp: lookup {host}: Temporary failure in name resolution"
@@ -289,6 +298,10 @@ def looks_like_tag(tag: str) -> bool:
         for part in re.split(r"[-._+]", tag)
         if part
     )
+
+
+def _may_be(image: ImageReference) -> bool:
+    return looks_like_tag(image.tag) and is_published(str(image), image.tag)
 
 
 def _is_public(domain: str) -> bool:

@@ -37,6 +37,7 @@ class Sandbox(Live):
         profile: Profile | None = None,
     ) -> None:
         world = World(seed, nodes=default_nodes(nodes, cpu, to_bytes(memory)), profile=profile)
+        world.registry.others_exist = True
         world.apply(bootstrap.manifest("default-storage.yaml"))
         if age is not None:
             world.leap(parse_age(age))
@@ -128,7 +129,8 @@ def sandbox(
 
     With 0 there is one node without the taint, which runs everything. Claims that name no class are given a
     directory of a node, by the default StorageClass `standard`. With `telemetry` Prometheus and its exporters run in
-    the namespace `observe`.
+    the namespace `observe`. Images of any registry's host exist, as somebody's own manifests name them; of public hosts
+    those whose names and tags look published.
 
     Args:
         cpu, memory: cores and bytes (a quantity) of each node. The system's daemons use about a tenth of a core.

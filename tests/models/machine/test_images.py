@@ -112,3 +112,18 @@ def test_a_failing_host_heals(registry):
         registry.resolve(parse_image("redis:7"))
     registry.heal_host("docker.io")
     assert registry.resolve(parse_image("redis:7")).size_bytes == 16_000_000
+
+
+def test_versions_that_nobody_has_published_do_not_exist(registry):
+    with pytest.raises(PullError, match=r"nginx:1\.161: not found"):
+        registry.resolve(parse_image("nginx:1.161"))
+    assert registry.resolve(parse_image("nginx:1.16.1")).digest
+
+
+def test_hosts_of_a_sandbox_s_own_manifests_serve_what_they_are_asked(registry):
+    registry.others_exist = True
+    assert registry.resolve(parse_image("registry.corp.example/team/x:feature-login")).digest
+    with pytest.raises(PullError, match="no such host"):
+        registry.resolve(parse_image("registry.invalid/x:1"))
+    with pytest.raises(PullError, match="not found"):
+        registry.resolve(parse_image("nginx:lates"))

@@ -198,6 +198,20 @@ def test_nginx_writes_what_it_was_asked_and_what_failed() -> None:
     assert "syntax is ok" in box.kubectl("exec right-path -- nginx -t").stderr
 
 
+def test_an_image_that_nobody_described_says_what_it_answered_and_why_not() -> None:
+    box = simcluster.sandbox(nodes=1)
+    box.kubectl("create deployment web --image=acme/web:1.0 --port=8080")
+    box.kubectl("set env deploy/web API=http://api")
+    box.kubectl("create service clusterip api --tcp=80:80")
+    box.kubectl("expose deploy web --port=80 --target-port=8080")
+    box.wait("20s")
+    box.load("web", rps=5)
+    box.wait("5s")
+    lines = box.kubectl("logs deploy/web").stdout.splitlines()
+    assert any('"GET /" 502 ' in line for line in lines)
+    assert any("connect: connection refused" in line for line in lines)
+
+
 def test_interpreters_inside_of_containers() -> None:
     box, _ = lab()
     assert box.kubectl("exec python-server -- python3 -c 'print(6 * 7)'").stdout == "42\n"
