@@ -29,6 +29,7 @@ from simcluster.faults.deployer import merge_patch
 from simcluster.faults.devices import NoKnob
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, put_at
 from simcluster.faults.incident import Incident
+from simcluster.faults.readers import readers_at_start
 from simcluster.faults.restore import manifest_of, restore
 from simcluster.faults.target import ObjectRef, resource_of
 from simcluster.tasks.model import Step, Task
@@ -43,6 +44,8 @@ REPAIRS = 3
 MENDED = "240s"
 #: What a cluster adds to an object by itself.
 _OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
+#: Kinds that programs read when they start: who mends one makes its readers anew.
+_WITH_READERS = {"configmap": "ConfigMap", "secret": "Secret"}
 #: Parts of a node that its pods need and that it can do without.
 _HARDWARE = ("cpu", "fan", "nic", "clock", "sysctl", "steal")
 _OWN_NOTES = ("kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision")
@@ -116,25 +119,14 @@ def _tried(repair: Repair, marks: list[dict[str, str]], fork: Mended) -> Finding
             result = perform(fork, done, fork.task.namespace)
             if result.exit_code:
                 return Finding(name, False, f"{step.kubectl or step.sh}: {result.stderr.strip()[:200]}")
-    for one in dict.fromkeys(one["object"] for one in marks if "object" in one):
-        for reader in _readers(fork.world, fork.task.namespace, one):
-            fork.kubectl(f"rollout restart {reader} -n {fork.task.namespace}")
+    for label in dict.fromkeys(one["object"] for one in marks if "object" in one):
+        kind, _, of = label.partition("/")
+        place = Place(_WITH_READERS.get(kind, ""), fork.task.namespace, of)
+        for pod in readers_at_start(fork.world.api.store, place):
+            fork.kubectl(f"delete pod {pod} -n {fork.task.namespace}")
     fork.wait("90s")
     verdict = fork.examined()
     return Finding(name, verdict.passed, verdict.why_not)
-
-
-def _readers(world: World, namespace: str, label: str) -> list[str]:
-    """Workloads whose pods mount a ConfigMap or Secret: programs read their files when they start."""
-    kind, _, name = label.partition("/")
-    if kind not in ("configmap", "secret"):
-        return []
-    return [
-        f"deployment/{name_of(one)}"
-        for one in world.api.store.objects("deployments.apps", namespace)
-        for volume in one["spec"]["template"]["spec"].get("volumes") or ()
-        if (volume.get("configMap") or {}).get("name") == name or (volume.get("secret") or {}).get("secretName") == name
-    ]
 
 
 def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> dict[str, list[dict[str, str]]]:

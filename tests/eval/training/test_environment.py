@@ -1,0 +1,99 @@
+"""Incidents as environments: Gymnasium's own checker, one future for one seed, states that are taken back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from simcluster.eval.training.environment import IncidentEnv
+from simcluster.eval.training.registration import register
+
+TASK = "wrong_service_selector_online_boutique"
+RIGHT = (
+    "kubectl get endpoints -n boutique",
+    "diagnose Service cartservice selects version=v2, a label that no pod carries, so it has no endpoints.",
+    """kubectl patch service cartservice -n boutique --type=merge -p '{"spec":{"selector":{"version":null}}}'""",
+    "wait 30s",
+    "finish",
+)
+
+
+@pytest.fixture(scope="module")
+def env() -> IncidentEnv:
+    register()
+    made = gymnasium.make(f"simcluster/{TASK}-v0", disable_env_checker=True).unwrapped
+    assert isinstance(made, IncidentEnv)
+    return made
+
+
+def played(env: IncidentEnv, *lines: str) -> list[tuple[Any, ...]]:
+    return [env.step(line) for line in lines]
+
+
+@pytest.mark.slow(sample=1)
+@pytest.mark.parametrize("actions", ["text", "structured"])
+def test_the_checker_of_gymnasium_finds_nothing(actions: Any) -> None:
+    check_env(IncidentEnv(TASK, actions=actions), skip_render_check=True, skip_close_check=True)
+
+
+def test_a_right_answer_is_worth_most_and_one_seed_has_one_future(env: IncidentEnv) -> None:
+    found = []
+    for _ in range(2):
+        first, info = env.reset(seed=7)
+        assert first["alert"]
+        assert info == {"task": TASK, "seed": 7}
+        steps = played(env, *RIGHT)
+        found.append([(one[0], one[1], one[4]["digest"]) for one in steps])
+    assert found[0] == found[1]
+    *_, last = steps
+    assert last[2:4] == (True, False)
+    assert last[4]["passed"]
+    assert sum(one[1] for one in steps) > 0.75
+    with pytest.raises(AssertionError, match="over: reset"):
+        env.step("kubectl get pods")
+
+
+def test_mistakes_cost_and_get_answers(env: IncidentEnv) -> None:
+    env.reset(seed=7)
+    (seen, reward, over, cut, _), *more = played(
+        env, "kubectl get podz", "frobnicate", "ssh", "wait never", "promql up{"
+    )
+    assert (seen["exit_code"], over, cut) == (1, False, False)
+    assert reward < 0.0
+    assert [one[0]["exit_code"] for one in more] == [127, 2, 2, 2]
+    assert more[0][0]["output"] == "frobnicate: command not found\n"
+    finished = env.step("finish")
+    assert finished[2]
+    assert not finished[4]["passed"]
+
+
+def test_both_futures_of_a_saved_state_are_real(env: IncidentEnv) -> None:
+    env.reset(seed=7)
+    played(env, *RIGHT[:2])
+    kept = env.save()
+    one = played(env, *RIGHT[2:])
+    env.restore(kept)
+    nothing = played(env, "wait 30s", "finish")
+    env.restore(kept)
+    again = played(env, *RIGHT[2:])
+    assert [step[:2] for step in one] == [step[:2] for step in again]
+    assert (one[-1][4]["passed"], nothing[-1][4]["passed"]) == (True, False)
+
+
+def test_many_at_once() -> None:
+    register()
+    many = gymnasium.make_vec(f"simcluster/{TASK}-v0", num_envs=2, vectorization_mode="sync")
+    seen, _ = many.reset(seed=3)
+    assert len(seen["alert"]) == 2
+    _, rewards, *_ = many.step(["kubectl get nodes", "kubectl get podz"])
+    assert rewards[0] >= 0.0 > rewards[1]
+
+
+def test_words_that_are_wrong() -> None:
+    with pytest.raises(ValueError, match="actions are 'text' or 'structured'"):
+        IncidentEnv(TASK, actions="verbs")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="grade is"):
+        IncidentEnv(TASK, grade="quick")  # type: ignore[arg-type]
