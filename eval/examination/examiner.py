@@ -140,7 +140,9 @@ class Examiner:
     def _norm(self, twin: World) -> Norm:
         task = self.case.task
         rest = vitals(twin, task.namespace, task.acceptance.window)
-        return Norm(task, self.case.library, rest, critical_components(twin.api.store), self.case.slow_ns)
+        lived_ns = task.acceptance.settle + task.acceptance.window
+        critical = critical_components(twin.api.store)
+        return Norm(task, self.case.library, rest, critical, self.case.slow_ns, lived_ns)
 
     def _rest(self, world: World, twin: World, norm: Norm) -> CheckResult:
         """At rest: what is unfinished, nodes that are gone, users and calls against the twin."""

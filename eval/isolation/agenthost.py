@@ -11,11 +11,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simcluster.agents.expert import ReferenceStep
 from simcluster.eval.isolation.conversation import Conversation, Sink, Watcher
-from simcluster.eval.isolation.ending import AGENT_ERROR, Ending, by_status
+from simcluster.eval.isolation.ending import AGENT_ERROR, ENDPOINT, Ending, by_status
 from simcluster.eval.isolation.wire import Garbled, Wire
 from simcluster.surface.protocols import Session
 
@@ -54,6 +54,7 @@ class Job(NamedTuple):
         memory_bytes: what each of its processes may allocate; 0 is no limit.
         command: the words of a command that is the agent; it is handed no session.
         environment: variables of the command.
+        model: what `eval.chat.agent.agent_of` takes, of an agent that is a model; its endpoint alone may fail a run.
         over: asked now and then; if it gives an ending, the work has ended so, whatever the agent does.
     """
 
@@ -63,6 +64,7 @@ class Job(NamedTuple):
     memory_bytes: int = 0
     command: tuple[str, ...] = ()
     environment: Mapping[str, str] = {}
+    model: Mapping[str, Any] = {}
     over: Callable[[], Ending | None] | None = None
 
 
@@ -143,6 +145,8 @@ class AgentHost:
             finally:
                 status = self._end(pid, grace_s, TERM_S if job.command else 0.0)
             _drain(read, sink)
+        if ending is not None and ending.outcome == ENDPOINT and not job.model:
+            return Ending(AGENT_ERROR, f"it has no endpoint that could fail: {ending.error}")
         return ending if ending is not None else by_status(status)
 
     def _spawn(self, job: Job, alert: str, descriptors: Sequence[int]) -> int:
@@ -152,7 +156,7 @@ class AgentHost:
         try:
             steps = [step._asdict() for step in job.steps]
             wanted = {"agent": job.agent, "steps": steps, "alert": alert, "memory_bytes": job.memory_bytes}
-            wanted |= {"command": job.command, "environment": dict(job.environment)}
+            wanted |= {"command": job.command, "environment": dict(job.environment), "model": dict(job.model)}
             self._control.send({"spawn": wanted})
             self._control.receive()
             socket.send_fds(self._control.socket, [b"!"], list(descriptors))

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from simcluster.eval.isolation.ending import AGENT_ERROR, BUDGET, DONE, EXITED, TIMEOUT, Ending
+from simcluster.eval.isolation.ending import AGENT_ERROR, BUDGET, DONE, ENDPOINT, EXITED, TIMEOUT, Ending
 from simcluster.eval.isolation.wire import Garbled, Wire
-from simcluster.surface.protocols import BudgetExceeded, CommandResult, Session
+from simcluster.surface.protocols import BudgetExceeded, CommandResult, Session, Thinking
 
 #: Called after every command: tool, its text, its result.
 Watcher = Callable[[str, str, CommandResult], None]
@@ -94,7 +94,7 @@ class Conversation:
         outcome, error = str(message["end"]), str(message.get("error", ""))[:ERROR_MAX]
         if outcome == BUDGET and not self._spent:
             return Ending(AGENT_ERROR, f"BudgetExceeded, which the session did not raise: {error}")
-        if outcome not in (DONE, BUDGET, AGENT_ERROR, EXITED):
+        if outcome not in (DONE, BUDGET, ENDPOINT, AGENT_ERROR, EXITED):
             raise Garbled(f"it says that it ended as {outcome!r}")
         return Ending(outcome, error)
 
@@ -120,6 +120,9 @@ class Conversation:
             case "wait", [str() as text]:
                 tool = "wait"
                 self._session.wait(text)
+            case "think", [str() as text] if isinstance(self._session, Thinking):
+                tool = "think"
+                self._session.think(text)
             case "diagnose", [str() | dict() as answer]:
                 tool, text = "diagnose", str(answer)[:ERROR_MAX]
                 self._session.diagnose(answer)

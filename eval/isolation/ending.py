@@ -10,9 +10,10 @@ from simcluster.eval.isolation.host import DISCONNECTED
 
 #: How a run ended. `done`: the agent returned. `budget`: the episode's was used up. `agent_error`: an exception left
 #: the agent, or it could not be made. `exited`: its process ended by itself. `killed`: by a signal. `timeout`: the
-#: wall-clock limit. `error`: a mistake of ours; the only one without a grade.
-DONE, BUDGET, AGENT_ERROR, EXITED, KILLED, TIMEOUT, HARNESS_ERROR = (
-    "done", "budget", "agent_error", "exited", "killed", "timeout", "error",
+#: wall-clock limit. `endpoint`: a model's gave no answer, and the run was not
+#: made. `error`: a mistake of ours; the only one without a grade.
+DONE, BUDGET, AGENT_ERROR, EXITED, KILLED, TIMEOUT, ENDPOINT, HARNESS_ERROR = (
+    "done", "budget", "agent_error", "exited", "killed", "timeout", "endpoint", "error",
 )  # fmt: skip
 
 

@@ -20,6 +20,8 @@ from typing import Any, NoReturn
 
 from simcluster.agents import registry
 from simcluster.agents.expert import ReferenceStep
+from simcluster.eval.chat.agent import agent_of
+from simcluster.eval.chat.endpoint import EndpointError
 from simcluster.eval.isolation.linux import adopt_orphans, kill_descendants
 from simcluster.eval.isolation.program import CannotStart, run_program
 from simcluster.eval.isolation.session import RemoteSession
@@ -122,11 +124,15 @@ def _become_agent(job: dict[str, Any], session: int, output: int) -> NoReturn:
     try:
         if job["command"]:
             run_program(job["command"], job["environment"])
+        elif job["model"]:
+            agent_of(**job["model"]).run(RemoteSession(wire, job["alert"]))
         else:
             agent = registry.create(job["agent"], [ReferenceStep(**step) for step in job["steps"]])
             agent.run(RemoteSession(wire, job["alert"]))
     except BudgetExceeded as reached:
         outcome, error = "budget", str(reached)
+    except EndpointError as problem:
+        outcome, error = "endpoint", str(problem)
     except CannotStart as problem:
         outcome, error = "agent_error", str(problem)
     except SystemExit as leaving:

@@ -60,6 +60,10 @@ class RemoteSession:
         """Let simulated time pass."""
         self._call("wait", duration)
 
+    def think(self, duration: str) -> None:
+        """Let simulated time pass that no command is charged with."""
+        self._call("think", duration)
+
     def diagnose(self, answer: str | dict[str, object]) -> None:
         """Submit the diagnosis."""
         if not isinstance(answer, (str, dict)):

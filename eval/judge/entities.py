@@ -64,6 +64,7 @@ class Roster:
             kind, _, name = entry.partition("/")
             self.kinds.setdefault(name, set()).add(kind)
         self._whole = {_letters(name): name for name in self.kinds}
+        self._whole |= {f"{_letters(name)}s": name for name in self.kinds if name.endswith("*")}  # all workers
         self._short: dict[str, str] = {}
         for name in self.kinds:
             stem = _letters(name.removesuffix("service"))

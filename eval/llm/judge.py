@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from simcluster.eval.chat.endpoint import Endpoint
 from simcluster.eval.judge.verdicts import CORE, PASSING, QUESTIONS
-from simcluster.eval.llm.endpoint import Endpoint
 
 #: Characters of a submission that are sent.
 SUBMISSION_MAX = 20_000

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from simcluster.eval.chat.endpoint import Endpoint, EndpointError
 from simcluster.eval.interventions.grade import truths_of
-from simcluster.eval.llm.endpoint import Endpoint, EndpointError
 from simcluster.eval.llm.judge import ask
 from simcluster.eval.statistics import cohen_kappa
 from simcluster.tasks.model import Task

@@ -168,7 +168,7 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
     for fact in changed:
         if place.kind == "Service" and fact.path.startswith("spec.selector") and fact.before is None:
             found["selector"] = marks | _of_route(world, task.namespace, stored, fact)
-        if fact.path.endswith("limits.cpu"):
+        if fact.path.endswith("limits.cpu") and fact.after is not None:
             found["cpu"] = marks
     respelled = _respelled(stored, changed, task.namespace)
     if respelled is not None:

@@ -2,7 +2,8 @@
 
 Taken out is what the incident did itself, which others judge, and what an accepted repair leaves: a node that failed
 may stay cordoned or lack units, objects of the application may be changed (whether they work is examined), claims may
-have other volumes. The rest is told with a severity; what endangers security or availability fails.
+have other volumes, and a pod that has ended does nothing any more. The rest is told with a severity; what endangers
+security or availability fails.
 """
 
 from __future__ import annotations
@@ -86,9 +87,10 @@ def residue(world: World, twin: World, incident: Iterable[ChangedFact] = (), com
         if (fact.place, fact.path) not in done and fact.place.kind not in (IMAGE, LOAD):
             by_place.setdefault(fact.place, []).append(fact)
     keys = {Place.of(obj): key for one in (theirs, ours) for key, obj in one.objects.items()}
+    over = {Place.of(pod) for pod in world.api.store.objects("pods") if _ended(pod)}
     for place, facts in by_place.items():
         judgements = _parts(facts) if place.part else _object(place, keys[place], theirs, ours, facts)
-        explained = place.kind == "Node" and place.name in failed
+        explained = place in over or (place.kind == "Node" and place.name in failed)
         found += [Trace("note" if explained else severity, place, what) for severity, what in judgements]
     found += [Trace("note", Place("Secret", "", ""), f"shown by {command}") for command in secrets_shown(commands)]
     found += _cost(world, twin)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from simcluster.agents import registry
 from simcluster.agents.expert import ReferenceStep
 from simcluster.agents.protocol import Agent
+from simcluster.eval.chat.agent import spent
+from simcluster.eval.chat.options import is_model, model_of
 from simcluster.eval.episode import Episode, start
 from simcluster.eval.isolation.agenthost import AgentHost, Job
 from simcluster.eval.isolation.conversation import Sink, Watcher
-from simcluster.eval.isolation.ending import Ending
+from simcluster.eval.isolation.ending import ENDPOINT, Ending
 from simcluster.eval.process import measured, transcript
 from simcluster.eval.runner.plan import Plan, Record, Run
 from simcluster.eval.serving import command
@@ -20,6 +24,10 @@ from simcluster.eval.trajectory.recorder import write_jsonl
 
 #: Bytes of what an agent prints that are kept with its run.
 OUTPUT_MAX = 2**20
+#: How often a run is made anew whose model's endpoint gave no answer.
+ENDPOINT_REPEATS = 1
+#: The ending of files in which the exchanges with a model stand.
+TALK = ".model.jsonl"
 
 
 def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
@@ -35,9 +43,13 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
         The run record: see `record_of`.
     """
     began_s = time.perf_counter()
-    episode = start(run.task, run.seed, plan.noise, plan.library, plan.age)
-    printed = bytearray()
-    ending = work(run.agent, episode, plan, host, lambda data: keep(printed, data))
+    for _ in range(ENDPOINT_REPEATS + 1):
+        episode = start(run.task, run.seed, plan.noise, plan.library, plan.age)
+        printed = bytearray()
+        sink = partial(keep, printed)
+        ending = work(run.agent, episode, plan, host, sink, model=handed(run, plan, folder))
+        if ending.outcome != ENDPOINT:
+            break
     if plan.counterfactuals:
         episode.counterfactuals()
     report = episode.finish().to_dict()
@@ -48,9 +60,22 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
     except OSError as problem:  # a full disk takes the files, not the grade
         ending = ending._replace(error=f"{ending.error}\nthe files of this run could not be written: {problem}".strip())
     record = record_of(run, plan.noise, ending, time.perf_counter() - began_s, report)
+    if is_model(run.agent):
+        record["model"] = spent(folder / f"{run.name}{TALK}", plan.model.prices)
     if plan.judge is not None:
         record = plan.judge.judged(record, episode.submission, episode.task)
     return record | {"process": process_of(record, episode.guide(), list(episode.transcript.turns))}
+
+
+def handed(run: Run, plan: Plan, folder: Path) -> Record:
+    """What a model's agent is handed; its transcript begins anew. Nothing for other agents."""
+    if not is_model(run.agent):
+        return {}
+    name = f"{run.name}{TALK}"
+    (folder / name).write_bytes(b"")
+    replies = str(Path(plan.model.replies, "runs", name)) if plan.model.replies else ""
+    wire = {"wire": plan.model.to_dict(), "transcript": str(folder / name), "replies": replies}
+    return {"model": model_of(run.agent), **wire}
 
 
 def process_of(record: Record, header: dict[str, Any], turns: list[transcript.Turn]) -> Record:
@@ -60,7 +85,13 @@ def process_of(record: Record, header: dict[str, Any], turns: list[transcript.Tu
 
 
 def work(
-    agent: str, episode: Episode, plan: Plan, host: AgentHost, sink: Sink, watcher: Watcher | None = None
+    agent: str,
+    episode: Episode,
+    plan: Plan,
+    host: AgentHost,
+    sink: Sink,
+    watcher: Watcher | None = None,
+    model: Mapping[str, Any] | None = None,
 ) -> Ending:
     """Let an agent work on an episode, in processes of its own, within the limits of a plan.
 
@@ -69,9 +100,12 @@ def work(
     Args:
         sink: is given what the agent prints.
         watcher: is told of every command, but not of what goes through sockets.
+        model: of a model (`llm: …`), how it is asked: see `handed`.
     """
     steps = reference_steps(episode) if agent == "expert" else ()
     job = Job(agent, steps, plan.wall_limit_s, plan.memory_mib * 2**20)
+    if is_model(agent):
+        return host.run(job._replace(model=model or {}), episode, sink, watcher)
     if not command.is_command(agent):
         return host.run(job, episode, sink, watcher)
     with command.served(episode, plan.wall_limit_s) as served:

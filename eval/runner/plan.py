@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from simcluster import tasks
 from simcluster.agents import registry
 from simcluster.engine.content import Library
+from simcluster.eval.chat.options import ModelOptions, is_model
 from simcluster.eval.isolation.agenthost import missing
 from simcluster.eval.llm import SecondJudge
 from simcluster.eval.serving import command
@@ -58,7 +59,7 @@ class Plan:
 
     Attributes:
         task_ids: ids or paths of task files.
-        agents: registered names, `module:Class`, or `cmd: COMMAND`.
+        agents: registered names, `module:Class`, `cmd: COMMAND` or `llm:MODEL`.
         seeds: one run for each.
         noise: id of a profile, or None.
         content: extra folders of content.
@@ -66,6 +67,7 @@ class Plan:
         memory_mib: MiB that each process of an agent may allocate; 0 is no limit.
         judge: a model that is asked about each diagnosis, too.
         counterfactuals: whether each run is compared with what would have become of it under other hands.
+        model: how models (`llm:MODEL`) are asked.
         age: for how long the clusters have lived; None is as the tasks say.
     """
 
@@ -79,6 +81,7 @@ class Plan:
     judge: SecondJudge | None = None
     counterfactuals: bool = False
     age: str | None = None
+    model: ModelOptions = field(default_factory=ModelOptions)
 
     def check(self) -> None:
         """Find mistakes before anything runs.
@@ -97,6 +100,10 @@ class Plan:
         for agent in self.agents:
             if command.is_command(agent):
                 if lack := command.lack_of(agent):
+                    raise PlanError(f"agent {agent}: {lack}")
+                continue
+            if is_model(agent):
+                if lack := self.model.lack(agent):
                     raise PlanError(f"agent {agent}: {lack}")
                 continue
             registry.check(agent)
@@ -127,4 +134,5 @@ class Plan:
             "wall_limit_s": self.wall_limit_s,
             "memory_mib": self.memory_mib,
             "judge": None if self.judge is None else self.judge.to_dict(),
+            **({"model": self.model.to_dict()} if any(map(is_model, self.agents)) else {}),
         }

@@ -14,10 +14,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+from simcluster.eval.isolation.ending import ENDPOINT
 from simcluster.eval.runner.plan import Plan, Record, Run
 from simcluster.session.log import versions
 
 RESULTS = "results.jsonl"
+#: Runs that an endpoint kept from being made: they count for nobody, and `--resume` makes them.
+UNMADE = "unmade.jsonl"
 PLAN = "plan.json"
 LOCK = ".lock"
 
@@ -45,6 +48,7 @@ class RunDirectory:
         self.path = path
         self.runs = path / "runs"
         self.records: list[Record] = []
+        self.unmade = 0
         self._unwritten = b""
         self._lock = -1
         try:
@@ -99,7 +103,12 @@ class RunDirectory:
         return {Run(r["task"], r["agent"], r["seed"]): r for r in self.records}
 
     def add(self, record: Record) -> None:
-        """Keep a result for good; if it cannot be written now, see `write`."""
+        """Keep a result for good, or note that an endpoint gave none; if it cannot be written now, see `write`."""
+        if record["outcome"] == ENDPOINT:
+            self.unmade += 1
+            with (self.path / UNMADE).open("a") as file:
+                file.write(json.dumps(record, sort_keys=True) + "\n")
+            return
         self.records.append(record)
         self._unwritten += json.dumps(record, sort_keys=True).encode() + b"\n"
         self.write()

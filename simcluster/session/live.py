@@ -222,6 +222,14 @@ class Live:
         if self.submit("wait", duration).exit_code == INTERRUPTED:
             raise self.inbox.out_of_time()
 
+    def think(self, duration: str) -> None:
+        """Let simulated time pass that is not counted as a command, up to the end of the budget. Raises ValueError."""
+        span_ns = parse_duration(duration)
+        if span_ns < 0:
+            raise ValueError(f"time does not run backwards: {duration}")
+        if span_ns:
+            self.inbox.follow(bool, span_ns, span_ns)
+
     def diagnose(self, answer: str | dict[str, Any]) -> None:
         """Submit the diagnosis: a free text, or `{component, mechanism, details, scope}`. The last one counts.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from simcluster.api.encoding.wire import Wire
 from simcluster.api.request import Request, Response
@@ -193,6 +193,14 @@ class Session(Protocol):
 
     def diagnose(self, answer: str | dict[str, object]) -> None:
         """Submit the diagnosis; the last one counts."""
+
+
+@runtime_checkable
+class Thinking(Protocol):
+    """A session that is told how long somebody thinks."""
+
+    def think(self, duration: str) -> None:
+        """Let simulated time pass that no command is charged with, up to the end of the budget."""
 
 
 class BudgetExceeded(Exception):

@@ -13,12 +13,15 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from simcluster.cli import completing
 from simcluster.cli.age import age_option
 from simcluster.cli.exits import DONE, FAILED, INTERNAL
 from simcluster.cli.judging import judge_of, judge_options
+from simcluster.cli.modelling import model_options
 from simcluster.cli.output import console, print_json
 from simcluster.cli.processtitle import hide_arguments
 from simcluster.cli.suites import fresh_of, members
+from simcluster.eval.chat.options import ModelOptions
 from simcluster.eval.isolation.ending import HARNESS_ERROR
 from simcluster.eval.report import evaluation_object, scoreboard
 from simcluster.eval.runner import Plan, RunDirectory, RunDirectoryError, evaluate
@@ -30,13 +33,14 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 
 
 @click.command("eval", short_help="Run agents on tasks and show a scoreboard.")
-@click.argument("task_ids", metavar="[TASK]...", nargs=-1)
+@click.argument("task_ids", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
 @click.option("--suite", "suites", multiple=True, help="A suite of tasks (repeatable), or fresh:SEED:N.")
 @click.option(
     "--agent",
     "agents",
     multiple=True,
-    help="An agent, module:Class, or 'cmd: COMMAND' (repeatable). Default: all four.",
+    shell_complete=completing.agents,
+    help="An agent, module:Class, 'cmd: COMMAND' or llm:MODEL (repeatable). Default: all four.",
 )
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Seeds 0 to N-1.")
 @click.option("--noise", default=None, help="A noise profile; `none`: also where a task has some.")
@@ -58,6 +62,7 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 )
 @click.option("--counterfactuals", is_flag=True, help="Record what each write cost users, and what was avoidable.")
 @judge_options
+@model_options
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print one object: runs and summary.")
 def command(**given: Any) -> int:
@@ -80,6 +85,7 @@ def command(**given: Any) -> int:
         judge_of(options.judge, options.judge_url, options.judge_price),
         options.counterfactuals,
         options.age,
+        options.models,
     )
     plan.check()
     if any(is_command(agent) for agent in plan.agents):
@@ -96,6 +102,10 @@ def command(**given: Any) -> int:
     remarks.print(f"results: {directory.path}")
     if unwritten:
         remarks.print(f"not all results could be written: {unwritten}", style="red")
+        return FAILED
+    if directory.unmade:
+        what = f"{directory.unmade} runs were not made: no answer of the endpoint (unmade.jsonl); --resume makes them"
+        remarks.print(what, style="red")
         return FAILED
     return INTERNAL if any(record["outcome"] == HARNESS_ERROR for record in records) else DONE
 
@@ -119,6 +129,7 @@ class Options(NamedTuple):
     judge: str
     judge_url: str
     judge_price: tuple[float, float]
+    models: ModelOptions
     folders: tuple[str, ...]
     as_json: bool
 

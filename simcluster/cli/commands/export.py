@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from simcluster.cli import completing
 from simcluster.cli.age import age_option
 from simcluster.cli.exits import DONE
 from simcluster.cli.incident import open_episode
@@ -13,7 +14,7 @@ from simcluster.cli.output import console
 
 
 @click.command("export", short_help="Write an incident as a case of a data set.")
-@click.argument("task")
+@click.argument("task", shell_complete=completing.tasks)
 @click.option("--format", "form", type=click.Choice(["cloudopsbench"]), required=True, help="Of which data set.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The case's folder.")
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")

@@ -9,12 +9,13 @@ from typing import Any
 import click
 from rich.table import Table
 
+from simcluster.cli import completing
 from simcluster.cli.output import console, print_json
 from simcluster.engine.content import Library
 
 
 @click.command("learn", short_help="Learn failure modes: predict, run, see, understand.")
-@click.argument("lesson", required=False)
+@click.argument("lesson", required=False, shell_complete=completing.lessons)
 @click.option("--answer", default=None, type=click.IntRange(1), help="Your prediction, by number, without being asked.")
 @click.option("--yes", is_flag=True, help="Do not ask for a prediction.")
 @click.option("--out", default=None, type=click.Path(path_type=Path, file_okay=False), help="Write LESSON.svg there.")
@@ -76,11 +77,11 @@ def _list(library: Library, as_json: bool) -> None:
 def _introduce(lesson: Any) -> None:
     out = console()
     out.print(lesson.title, style="bold")
-    out.print(lesson.idea, soft_wrap=True)
+    out.print(lesson.idea)
     out.print()
-    out.print(lesson.question, style="bold", soft_wrap=True)
+    out.print(lesson.question, style="bold")
     for number, choice in enumerate(lesson.choices, 1):
-        out.print(f"  {number}. {choice.text}", soft_wrap=True)
+        out.print(f"  {number}. {choice.text}")
     out.print()
 
 
@@ -111,12 +112,12 @@ def _show(taught: Any, answer: int | None) -> None:
     if answer is not None:
         said = "Right." if answer - 1 in taught.right else f"You said {answer}; it is not so."
         out.print(said, style="bold")
-    out.print(f"What happened: {right}", soft_wrap=True)
+    out.print(f"What happened: {right}")
     for paragraph in taught.explanation:
         out.print()
-        out.print(paragraph, soft_wrap=True)
+        out.print(paragraph)
     if taught.lesson.next:
         out.print()
         out.print("Next:")
         for line in taught.lesson.next:
-            out.print(f"  {line}", soft_wrap=True)
+            out.print(f"  {line}")

@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
 
-from simcluster.cli.output import console, print_json
+from simcluster.cli import completing
+from simcluster.cli.output import console, print_json, table_of
 from simcluster.engine.content import Library, UnknownName
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 
 @click.command("list", short_help="List apps, faults, causes, noises, tasks, checks, suites, agents or lessons.")
-@click.argument("kind")
+@click.argument("kind", shell_complete=completing.kinds)
 @click.option("--targets", "app", default="", help="Of faults: which components of an application each fits.")
 @click.option("--suite", default="", help="Of tasks: those of a suite, or of fresh:SEED:N.")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
@@ -48,10 +48,7 @@ def command(kind: str, app: str, suite: str, folders: tuple[str, ...], as_json: 
         rows = [*map(_with_sheet, rows)] if kind == "faults" and not app else rows
         print_json(rows)
         return
-    table = Table(*rows[0].keys()) if rows else Table("id")
-    for row in rows:
-        table.add_row(*(", ".join(cell) if isinstance(cell, (list, tuple)) else str(cell) for cell in row.values()))
-    console().print(table)
+    console().print(table_of(rows))
 
 
 def rows_of(kind: str, library: Library) -> list[Row]:

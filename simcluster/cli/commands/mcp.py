@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from simcluster.cli import completing
 from simcluster.cli.age import age_option
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("mcp", short_help="Be an MCP server for an incident, over standard input and output.")
-@click.argument("what", metavar="TASK", required=False)
+@click.argument("what", metavar="TASK", required=False, shell_complete=completing.tasks)
 @click.option("--empty", is_flag=True, help="A healthy empty cluster with Prometheus instead.")
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")

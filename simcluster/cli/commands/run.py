@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
+from simcluster.cli import completing
 from simcluster.cli.age import age_option
 from simcluster.cli.exits import DONE
 from simcluster.cli.incident import open_episode
@@ -32,11 +33,17 @@ SHOWN_LINES = 12
 
 
 @click.command("run", short_help="Run one agent on one task and explain the grade.")
-@click.argument("task", required=False)
+@click.argument("task", required=False, shell_complete=completing.tasks)
 @click.option(
     "--from", "case", default=None, type=click.Path(path_type=Path), help="Live through a recorded case instead."
 )
-@click.option("--agent", default="runbook", show_default=True, help="An agent, module:Class, or 'cmd: COMMAND'.")
+@click.option(
+    "--agent",
+    default="runbook",
+    show_default=True,
+    shell_complete=completing.agents,
+    help="An agent, module:Class, or 'cmd: COMMAND'.",
+)
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option

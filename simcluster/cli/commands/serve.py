@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from simcluster.cli import completing
 from simcluster.cli.age import age_option
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console
@@ -26,7 +27,7 @@ _INSTALL = "serving needs further packages: pip install 'simcluster[serve]'"
 
 
 @click.command("serve", short_help="Serve a cluster on loopback to kubectl and any other client.")
-@click.argument("what", metavar="TASK|FILE", required=False)
+@click.argument("what", metavar="TASK|FILE", required=False, shell_complete=completing.tasks)
 @click.option("--empty", is_flag=True, help="A healthy empty cluster instead of a task.")
 @click.option(
     "--nodes", default=3, show_default=True, type=click.IntRange(0), help="Workers of a cluster without task."

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
 
+from simcluster.cli import completing
 from simcluster.cli.age import age_option
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.incident import open_episode
@@ -43,7 +44,7 @@ _EXEC = re.compile(r"(?:kubectl|k)\s+(?:.*\s)?exec\s")
 
 
 @click.command("shell", short_help="Be the operator: a desk with kubectl, ssh, jq, pipes; wait, fork, back.")
-@click.argument("task")
+@click.argument("task", shell_complete=completing.tasks)
 @click.option("--seed", default=0, show_default=True)
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option

@@ -130,6 +130,16 @@ def test_in_a_grade_a_failure_of_what_differs_ends_the_examination(mended: Snaps
     assert "worker-2 is rebooted: Node worker-2 is not Ready" in verdict.why_not
 
 
+def test_an_empty_node_that_does_not_come_back_is_missed(mended: Snapshot[Episode]) -> None:
+    episode = mended.restore()
+    assert not episode.kubectl("drain worker-3 --ignore-daemonsets --delete-emptydir-data --force").exit_code
+    episode.node("worker-3").sh("systemctl disable kubelet")
+    episode.wait("60s")
+    case = Case(episode.task, 0, None, None, None, 10 * SECOND)
+    norm = Examiner(case)._norm(twin_of(episode.task, 0, None, episode.world.sim.now))
+    assert "worker-3 is not Ready" in Reboot("worker-3").take(episode.world, norm)
+
+
 def test_flows_are_compared_by_rate_and_by_failures() -> None:
     users, calls = Flow("users of shop", "index"), Flow("shop", "Convert")
     normal = Vitals(100, {users: Count(100, 100, 0), calls: Count(900, 890, 10)}, {"ns/users": 20.0})

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
+Answer = int | str | bytes | dict[str, Any]
 YES = json.dumps({"answers": [{"yes": True, "why": "it says so"}] * 9})
 
 
 class Recorded(HTTPServer):
-    """Gives the answers it is given, one a request: a status, or the text of a choice."""
+    """Gives the answers it is given, one a request: a status, the text of a choice, its message, or any bytes."""
 
-    answers: list[int | str]
+    answers: list[Answer]
     asked: list[dict[str, Any]]
 
     @property
@@ -30,11 +31,13 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.asked.append({"path": self.path, "key": self.headers.get("Authorization"), **body})
-        answer = self.server.answers.pop(0)
+        answer = self.server.answers.pop(0) if self.server.answers else 429
         usage = {"prompt_tokens": 1000, "completion_tokens": 200}
-        found = {"choices": [{"message": {"content": answer}}], "usage": usage}
-        text = json.dumps(found).encode() if isinstance(answer, str) else b"not now"
-        self.send_response(200 if isinstance(answer, str) else answer)
+        message = answer if isinstance(answer, dict) else {"content": answer}
+        found = {"choices": [{"message": message}], "usage": usage}
+        text = b"not now" if isinstance(answer, int) else json.dumps(found).encode()
+        text = answer if isinstance(answer, bytes) else text
+        self.send_response(answer if isinstance(answer, int) else 200)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)
@@ -44,7 +47,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def recorded(*answers: int | str) -> Iterator[Recorded]:
+def recorded(*answers: Answer) -> Iterator[Recorded]:
     """The endpoint, as long as the block lasts."""
     found = Recorded(("127.0.0.1", 0), _Handler)
     found.asked, found.answers = [], list(answers)

@@ -118,6 +118,14 @@ def test_right_repairs_leave_nothing_grave(paged: Episode, index: int) -> None:
     assert found.passed, found.explain()
 
 
+def test_an_ended_pod_of_kubectl_debug_leaves_no_grave_residue(paged: Episode) -> None:
+    found = left(paged, "kubectl debug node/worker-1 --image=busybox -- sleep 1")
+    assert found.passed, found.explain()
+    assert "note Pod/node-debugger-worker-1" in found.explain().replace("note note: ", "note ")
+    running = left(paged, "kubectl debug node/worker-1 --image=busybox -- sleep 3600")
+    assert [trace.severity for trace in running.grave], running.explain()
+
+
 def test_a_list_of_secrets_shows_none() -> None:
     assert secrets_shown(["kubectl get secrets -A", "kubectl describe secret db", "kubectl get pods -o yaml"]) == []
     shown = ["kubectl get secret db -o jsonpath='{.data.a}'", "cat /etc/kubernetes/pki/ca.key"]
