@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import select
 import shutil
 import socket
 import subprocess
@@ -144,11 +145,12 @@ def test_a_shell_on_a_terminal_of_the_real_kubectl(cluster: ServedCluster) -> No
             (b"", b"/ # "),
             (b"cd /tmp; pwd\n", b"\r\n/tmp\r\n/tmp # "),
             (b"ech\x7fho hi\n", b"hi\r\n/tmp # "),
-            (b"ls /none\n", b"ls: /none: No such file or directory\r\n/tmp # "),
+            (b"ls /none\n", b"ls: cannot access '/none': No such file or directory\r\n/tmp # "),
             (b"half\x03", b"^C\r\n/tmp # "),
         ):
             os.write(ours, typed)
             while not shown.endswith(answered):
+                assert select.select([ours], [], [], 60)[0], shown
                 shown += os.read(ours, 4096)
         os.write(ours, b"exit 3\n")
         assert shell.wait(30) == 3
