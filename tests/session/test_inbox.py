@@ -40,7 +40,7 @@ spec:
   selector: {matchLabels: {app: stuck}}
   template:
     metadata: {labels: {app: stuck}}
-    spec: {containers: [{name: c, image: nowhere.example/none:1}]}
+    spec: {containers: [{name: c, image: registry.invalid/none:1}]}
 """
 
 

@@ -32,7 +32,7 @@ class Base:
 class Peek(Base):
     def run(self, session):
         names = [name for name in dir(session) if not name.startswith("_")]
-        assert sorted(names) == ["alert", "diagnose", "kubectl", "node", "wait"], names
+        assert sorted(names) == ["alert", "diagnose", "kubectl", "node", "sh", "think", "wait"], names
         assert session.alert
         assert session.kubectl("get nodes").stdout
         assert session.node("worker-1").sh("uname").stdout == "Linux\\n"

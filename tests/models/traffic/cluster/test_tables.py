@@ -22,7 +22,7 @@ spec:
     spec:
       containers:
       - name: web
-        image: nginx:1.27
+        image: IMAGE
         ports: [{containerPort: 80}]
         %s
 ---
@@ -51,11 +51,11 @@ spec: {selector: {app: back}, ports: [{port: 80}]}
 """
 
 
-def build(extra="", **users):
+def build(extra="", image="nginx:1.27", **users):
     world = World(seed=1, workers=2)
     if extra:
         world.apply(BEHIND)
-    world.apply(WEB % extra)
+    world.apply((WEB % extra).replace("IMAGE", image))
     world.run_for(40 * SECOND)
     load = world.traffic.add_users("people", "default", "web", 80, timeout_ns=2 * SECOND, **users)
     world.run_for(15 * SECOND)
@@ -126,7 +126,7 @@ def test_without_descriptors_connections_wait_and_nobody_answers(world):
 
 
 def test_a_caller_without_ports_fails_at_once_and_recovers():
-    world, _ = build("env: [{name: BACK, value: 'back:80'}]", rps=40)
+    world, _ = build("env: [{name: BACK, value: 'back:80'}]", "ghcr.io/acme/web:1", rps=40)
     pods = [(machine.os.namespaces, uid) for machine in world.machines.values() for uid in machine.runtime.sandboxes]
     for namespaces, uid in pods:
         namespaces.set(uid, {"net.ipv4.ip_local_port_range": "32768 33067"})
