@@ -12,7 +12,7 @@ from typing import Any
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import HOUR
 from simcluster.models.machine.cpu import NANOCORES
-from simcluster.models.machine.hosttools.options import parse
+from simcluster.models.machine.hosttools.options import parse, refusal
 from simcluster.models.machine.kernel import interrupts, memory, usage
 from simcluster.models.machine.kernel.cputime import CpuTime
 from simcluster.models.machine.kernel.proctable import Process, processes
@@ -30,8 +30,10 @@ _FREE_LONG = {"bytes": "b", "kilo": "kilo", "mega": "mega", "giga": "giga", "kib
 def _free(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     asked = parse(args, "bkmghltwLV", "sc", _FREE_LONG)
     if asked.problem or asked.words:
-        return asked._replace(problem=asked.problem or f"extra operand '{asked.words[0]}'").refused(
-            "free", "\nUsage:\n free [options]\n\nFor more details see free(1).\n"
+        return refusal(
+            asked._replace(problem=asked.problem or f"extra operand '{asked.words[0]}'"),
+            "free",
+            "\nUsage:\n free [options]\n\nFor more details see free(1).\n",
         )
     found = memory.info(machine, machine.os.shared_bytes())
     reclaimable = found.slab // 2
@@ -87,7 +89,7 @@ def _vmstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     numbers = [int(word) for word in asked.words if word.isdigit()]
     if asked.problem or len(numbers) != len(asked.words) or len(numbers) > 2:
         usage_text = "\nUsage:\n vmstat [options] [delay [count]]\n\nFor more details see vmstat(8).\n"
-        return asked._replace(problem=asked.problem or "failed to parse argument").refused("vmstat", usage_text)
+        return refusal(asked._replace(problem=asked.problem or "failed to parse argument"), "vmstat", usage_text)
     if asked.has("s"):
         return ExecResult(_statistics(machine))
     first = not stdin.startswith("@ ")
@@ -170,8 +172,10 @@ def _uptime_line(machine: Machine) -> str:
 def _uptime(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     asked = parse(args, "psVr", "", {"pretty": "p", "since": "s", "version": "V", "raw": "r"})
     if asked.problem or asked.words:
-        return asked._replace(problem=asked.problem or "extra operand").refused(
-            "uptime", "\nUsage:\n uptime [options]\n\nFor more details see uptime(1).\n"
+        return refusal(
+            asked._replace(problem=asked.problem or "extra operand"),
+            "uptime",
+            "\nUsage:\n uptime [options]\n\nFor more details see uptime(1).\n",
         )
     if asked.has("s"):
         text = format_rfc3339(machine.booted_ns + machine.os.clock.offset_ns())

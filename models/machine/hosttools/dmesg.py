@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import month_name, weekday
-from simcluster.models.machine.hosttools.options import Options, parse
+from simcluster.models.machine.hosttools.options import Options, parse, refusal
 from simcluster.models.machine.journal import JournalLine
 from simcluster.models.machine.kernel.levels import NAMES, level
 from simcluster.models.machine.machine import Machine
@@ -23,7 +23,7 @@ def dmesg(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     """dmesg: the ring buffer."""
     asked = parse(args, "THtrxCcwWkuPLedDESp", "lfnsF time since until", _LONG)
     if asked.problem or asked.words:
-        return asked._replace(problem=asked.problem or "bad usage").refused("dmesg")
+        return refusal(asked._replace(problem=asked.problem or "bad usage"), "dmesg")
     if asked.has("w", "W"):
         return ExecResult("", "dmesg: following (-w) needs a terminal, and there is none here\n", 1)
     wanted = _levels(asked.values.get("l", ""))

@@ -6,7 +6,7 @@ import math
 import re
 from typing import NamedTuple
 
-from simcluster.models.machine.hosttools.options import parse
+from simcluster.models.machine.hosttools.options import parse, refusal
 from simcluster.models.machine.kernel import snmp
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import ExecResult
@@ -75,7 +75,7 @@ def sockets(machine: Machine) -> list[Socket]:
 def _ss(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     asked = parse(args, "anltuxwsipemoH46rOZ", "fA", _SS_LONG)
     if asked.problem:
-        return asked.refused("ss", "Usage: ss [ OPTIONS ]\n       ss [ OPTIONS ] [ FILTER ]\n", 255)
+        return refusal(asked, "ss", "Usage: ss [ OPTIONS ]\n       ss [ OPTIONS ] [ FILTER ]\n", 255)
     if asked.has("s"):
         return ExecResult(_summary(machine))
     wanted = ("LISTEN",) if asked.has("l") else ("LISTEN", "ESTAB") if asked.has("a") else ("ESTAB",)
