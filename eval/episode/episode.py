@@ -154,7 +154,8 @@ class Episode(Live):
 
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
-        lived = {"age": f"{self.task.age}ns"} if self.task.age else {}
+        lived: dict[str, Any] = {"age": f"{self.task.age}ns"} if self.task.age else {}
+        lived |= {"parameters": self.task.parameters} if self.task.parameters else {}
         noise = self.noise_name or (NONE if self.task.noise else None)
         return {"task": self.task.id, "seed": self.seed, "noise": noise, **lived, **super().log_header()}
 

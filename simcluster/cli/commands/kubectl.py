@@ -18,6 +18,7 @@ from simcluster.session import log as replay_log
 from simcluster.session.replay import repeat
 from simcluster.session.sandbox import Sandbox, begun_by
 from simcluster.surface.protocols import BudgetExceeded, Outcome
+from simcluster.world.profile import Profile
 
 _MANIFESTS = (".json", ".yaml", ".yml")
 
@@ -107,9 +108,9 @@ def _open(header: dict[str, Any]) -> Episode | Sandbox:
     if header["task"] is None:
         return begun_by(header)
     remarks = console(stderr=True)
-    return open_episode(
-        header["task"], header["seed"], header["noise"], tuple(header.get("content", ())), remarks, header.get("age")
-    )
+    profile = Profile(parameters=header["parameters"]) if "parameters" in header else None
+    where = header["noise"], tuple(header.get("content", ())), remarks, header.get("age"), profile
+    return open_episode(header["task"], header["seed"], *where)
 
 
 def _typed(words: Sequence[str]) -> Line:
