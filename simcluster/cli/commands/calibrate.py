@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simcluster.cli.exits import DONE, FAILED
-from simcluster.cli.profile import PROFILE_HELP, profile_path
+from simcluster.cli.profile import required_profile
 
 if TYPE_CHECKING:
     from simcluster.calibration.recording import Recording
     from simcluster.calibration.reporting import Report
+    from simcluster.world.profile import Profile
 
 _INSTALL = "calibration needs further packages: pip install 'simcluster[calibration]'"
 _recordings = click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-_profile = click.option("--profile", required=True, type=Path, callback=profile_path, help=PROFILE_HELP)
 _seeds = click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), help="How many simulated runs.")
 
 
@@ -76,9 +76,9 @@ def fit(folders: tuple[Path, ...], out: Path, cluster: str) -> int:
 
 @command.command("replay")
 @_recordings
-@_profile
+@required_profile
 @_seeds
-def replay(folders: tuple[Path, ...], profile: Path, seeds: int) -> int:
+def replay(folders: tuple[Path, ...], profile: Profile, seeds: int) -> int:
     """Let simulated clusters with a profile live through recordings, and print the error of each quantity."""
     report = _report(folders, profile, seeds, before=False)
     for row in report.rows:
@@ -91,17 +91,18 @@ def replay(folders: tuple[Path, ...], profile: Path, seeds: int) -> int:
 
 @command.command("report")
 @_recordings
-@_profile
+@required_profile
 @_seeds
 @click.option("--html", "page", type=click.Path(path_type=Path), help="A page with pictures.")
 @click.option("--json", "data", type=click.Path(path_type=Path), help="The same as JSON; - for standard output.")
-def report_(folders: tuple[Path, ...], profile: Path, seeds: int, page: Path | None, data: Path | None) -> int:
+def report_(folders: tuple[Path, ...], profile: Profile, seeds: int, page: Path | None, data: Path | None) -> int:
     """Replay with the usual figures and with a profile, and write the error of each quantity, before and after."""
     from simcluster.calibration.reporting import as_json, as_page
 
     report = _report(folders, profile, seeds)
     if page is not None:
-        page.write_text(as_page(report, f"{profile.stem}: {', '.join(one.name for one in folders)}"), encoding="utf-8")
+        title = f"{profile.cluster or 'a profile'}: {', '.join(one.name for one in folders)}"
+        page.write_text(as_page(report, title), encoding="utf-8")
     if data is not None and str(data) != "-":
         data.write_text(as_json(report), encoding="utf-8")
     elif data is not None or page is None:
@@ -111,10 +112,10 @@ def report_(folders: tuple[Path, ...], profile: Path, seeds: int, page: Path | N
 
 @command.command("check")
 @_recordings
-@_profile
+@required_profile
 @_seeds
 @click.option("--tolerance", required=True, type=click.Path(path_type=Path, exists=True), help="quantity: error, YAML.")
-def check(folders: tuple[Path, ...], profile: Path, seeds: int, tolerance: Path) -> int:
+def check(folders: tuple[Path, ...], profile: Profile, seeds: int, tolerance: Path) -> int:
     """Fail (exit status 1) if a quantity is further off than the tolerances allow: `{default: 0.2, detection: 0.1}`."""
     import yaml
 
@@ -131,12 +132,11 @@ def check(folders: tuple[Path, ...], profile: Path, seeds: int, tolerance: Path)
     return FAILED if drift else DONE
 
 
-def _report(folders: tuple[Path, ...], profile: Path, seeds: int, *, before: bool = True) -> Report:
+def _report(folders: tuple[Path, ...], profile: Profile, seeds: int, *, before: bool = True) -> Report:
     _needed()
     from simcluster.calibration.reporting import report_on
-    from simcluster.world.profile import read_profile
 
-    return report_on(_read(folders), read_profile(profile), seeds, before=before)
+    return report_on(_read(folders), profile, seeds, before=before)
 
 
 def _read(folders: tuple[Path, ...]) -> list[Recording]:
