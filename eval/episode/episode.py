@@ -31,7 +31,7 @@ from simcluster.noise.spared import Spared
 from simcluster.session.kinds import Effect, Request
 from simcluster.session.live import Live
 from simcluster.session.log import Command, End
-from simcluster.surface.protocols import BudgetExceeded, CommandResult
+from simcluster.surface.protocols import BudgetExceeded, Outcome
 from simcluster.tasks.model import Task
 from simcluster.world import World
 from simcluster.world.pager import Pager
@@ -258,7 +258,7 @@ class Episode(Live):
         if self._untouched is None and self.alert:
             self._untouched = Snapshot((self.world, self.recorder))
 
-    def answered(self, command: Command, effect: Effect, result: CommandResult) -> None:
+    def answered(self, command: Command, effect: Effect, result: Outcome) -> None:
         """Keep what was read, and tag the record with what was done."""
         self.transcript.add(command, effect, result, self.world.sim.now)
         if command.tool in ("kubectl", "http", "sh", "node", "container") and effect.counts:

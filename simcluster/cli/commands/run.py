@@ -28,7 +28,7 @@ from simcluster.eval.report.picture import incident_svg
 from simcluster.eval.runner.execute import process_of, record_of, work, write_files
 from simcluster.eval.runner.plan import Plan, Run
 from simcluster.eval.serving.command import is_command
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 from simcluster.world.profile import Profile
 
 SHOWN_LINES = 12
@@ -174,7 +174,7 @@ class Watch:
         self._episode = episode
         self._remarks = remarks
 
-    def __call__(self, tool: str, text: str, result: CommandResult) -> None:
+    def __call__(self, tool: str, text: str, result: Outcome) -> None:
         """Show one command."""
         instant = format_rfc3339(self._episode.world.sim.now)[11:19]
         self._remarks.print(f"[dim]{instant}[/] [bold cyan]{tool}[/] {escape(text)}")

@@ -25,7 +25,7 @@ from simcluster.eval.episode import Episode
 from simcluster.models.userland.grammar import is_unfinished
 from simcluster.models.userland.table import TOOLS
 from simcluster.session.looks import desk_charge
-from simcluster.surface.protocols import BudgetExceeded, CommandResult
+from simcluster.surface.protocols import BudgetExceeded, Outcome
 from simcluster.world.profile import Profile
 
 VERBS = {
@@ -152,7 +152,7 @@ class Prompt:
             if offer:
                 click.echo(f"did you mean {', '.join(offer[:3])}?")
 
-    def _show(self, result: CommandResult) -> None:
+    def _show(self, result: Outcome) -> None:
         text = re.sub(r"^bash: line \d+: ", "bash: ", str(result), flags=re.MULTILINE)
         click.echo(text, nl=False)
         if text and not text.endswith("\n") and self._terminal.interactive:
