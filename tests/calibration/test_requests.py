@@ -55,7 +55,7 @@ def test_healthy_requests_are_foretold(graph: dict[str, Any]) -> None:
     assert all(one["coverage"] > 0.8 for one in found["windows"] if one["coverage"] is not None)
 
 
-def test_a_slow_stretch_is_told_from_its_own_spans(graph: dict[str, Any]) -> None:
+def test_a_slow_stretch_shows_in_its_own_spans(graph: dict[str, Any]) -> None:
     recorded = _recorded(3, slow=4.0)
     known = retrace(recorded, graph, [Slowed.parse("store@40s-80s")])
     assert 3.3 < next(iter(known.slowed.values())) < 4.8
