@@ -1,0 +1,1 @@
+"""A kiosk: one service, for tests of what surrounds an incident."""
