@@ -10,8 +10,6 @@ PKI = "/etc/kubernetes/pki/etcd"
 ETCD = (
     f"etcdctl --endpoints=https://127.0.0.1:2379 --cacert={PKI}/ca.crt --cert={PKI}/server.crt --key={PKI}/server.key"
 )
-    f"etcdctl --endpoints=https://127.0.0.1:2379 --cacert={PKI}/ca.crt --cert={PKI}/server.crt --key={PKI}/server.key"
-)
 
 
 @pytest.fixture(scope="module")
