@@ -22,7 +22,7 @@ from simcluster.models.userland.paths import FileError
 from simcluster.telemetry.logql.units import go_duration
 
 if TYPE_CHECKING:
-    from simcluster.world.world import World
+    from simcluster.world.clusterview import ClusterView
 
 VERSION = "3.5.16"
 #: How long a command waits (--command-timeout).
@@ -99,7 +99,7 @@ class EtcdCtl:
         read_file: text of a file there. Raises FileError.
     """
 
-    def __init__(self, world: World, machine: Machine, read_file: Callable[[str], str]) -> None:
+    def __init__(self, world: ClusterView, machine: Machine, read_file: Callable[[str], str]) -> None:
         self.world = world
         self.machine = machine
         self.read_file = read_file

@@ -13,13 +13,13 @@ from simcluster.world import kubeadm
 from simcluster.world.etcdctl import EtcdCtl
 
 if TYPE_CHECKING:
-    from simcluster.world.world import World
+    from simcluster.world.clusterview import ClusterView
 
 
 class HostPrograms:
     """What nodes have of these: kubeadm everywhere, etcdctl on those of the control plane."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ClusterView) -> None:
         self._world = world
 
     def names(self, node: str) -> tuple[str, ...]:

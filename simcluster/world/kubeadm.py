@@ -18,7 +18,7 @@ from simcluster.models.userland.outcome import Outcome
 from simcluster.world.hostsetup import CERTIFICATES, CONFIGS, renew
 
 if TYPE_CHECKING:
-    from simcluster.world.world import World
+    from simcluster.world.clusterview import ClusterView
 
 VERSION = "v1.32.13"
 _BUILT = (("major", "1"), ("minor", "32"), ("gitVersion", VERSION),
@@ -33,7 +33,7 @@ _IMAGES = (
 _HINT = "To see the stack trace of this error execute with --v=5 or higher\n"
 
 
-def run(world: World, machine: Machine, args: list[str]) -> Outcome:
+def run(world: ClusterView, machine: Machine, args: list[str]) -> Outcome:
     """Run `kubeadm ARGS`."""
     words = [word for word in args if not word.startswith("-")]
     flags = [word for word in args if word.startswith("-")]
@@ -96,7 +96,7 @@ def _certificate(machine: Machine, path: str, *, inner: bool = False) -> tuple[i
     return None if leaf is None else (leaf.not_after_ns, leaf.issuer)
 
 
-def _expiration(world: World, machine: Machine) -> Outcome:
+def _expiration(world: ClusterView, machine: Machine) -> Outcome:
     if machine.files.find("/etc/kubernetes/admin.conf") is None:
         why = "open /etc/kubernetes/pki/apiserver.crt: no such file or directory"
         return Outcome("", f"error: failed to load existing certificate apiserver: {why}\n{_HINT}", 1)
@@ -171,7 +171,7 @@ def _renew(machine: Machine, words: list[str]) -> Outcome:
     return Outcome(out + (f"{done}etcd, so that they can use the new certificates.\n" if words[0] == "all" else ""))
 
 
-def _tokens(world: World, machine: Machine, words: list[str]) -> Outcome:
+def _tokens(world: ClusterView, machine: Machine, words: list[str]) -> Outcome:
     if machine.files.find("/etc/kubernetes/admin.conf") is None:
         why = "failed to load admin kubeconfig: open /etc/kubernetes/admin.conf: no such file or directory"
         return Outcome("", f"{why}\n{_HINT}", 1)
