@@ -108,13 +108,13 @@ def _packets(one: Conversation, key: int, number: int, t_ns: int, places: list[t
     opens = one.opening >= 1.0 or mix(key, number) < int(one.opening * (1 << 64))
     port = _FIRST_PORT + (mix(key, number + 7) if one.opening >= 1.0 else key) % _PORTS
     client = (one.source, port)
-    told = one.outcome == OK
+    answers = one.outcome == OK
     head = f": HTTP: GET {one.path} HTTP/1.1" if one.path else ""
     ask, said = one.request_bytes, one.answer_bytes
     steps: list[tuple[int, bool, str, int, int, int, str]] = []  # after, from the client, flags, seq, ack, size, text
     if one.outcome == "timeout":
         steps = [(after * SECOND, True, "S", 0, -1, 0, "") for after in _AGAIN_S]
-    elif not told:
+    elif not answers:
         steps = [(0, True, "S", 0, -1, 0, ""), (_WAY_NS, False, "R.", 0, 1, 0, "")]
     else:
         if opens:
