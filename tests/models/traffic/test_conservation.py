@@ -209,8 +209,8 @@ def test_who_waited_for_a_pod_that_is_gone_hears_of_it_though_the_call_leads_els
     live.rebuild(spec_of(graph), pods_of(graph, {}))
     live.set_edge("front", "nobody.80", refused=1.0)
     live.advance(live.now_ns + 20 * MS)
-    told = live.take().edges["front", "nobody.80/o"]
-    assert told.error == pytest.approx(waiting, rel=0.1)
+    counted = live.take().edges["front", "nobody.80/o"]
+    assert counted.error == pytest.approx(waiting, rel=0.1)
 
 
 # --- whole numbers ------------------------------------------------------------------------
