@@ -2,7 +2,7 @@
 
 A count is rounded so that its running total is never more than a half off. Kinds that exclude each other (the ways in
 which requests end) share a total that is rounded so: each window gives its whole requests to those kinds that are
-furthest behind their own running totals. No more requests end than began, then, and none is taken back in a later window.
+furthest behind their own running totals. No more requests end than began, then, and none is taken back later.
 """
 
 from __future__ import annotations
