@@ -109,5 +109,5 @@ def _collected(world: World, words: Sequence[str], known: dict[str, bool]) -> It
         for container in machine.runtime.containers():
             manager = getattr(getattr(container, "program", None), "manager", None)
             if isinstance(manager, Alertmanager):
-                told = (f"{alert.labels} {alert.annotations}" for alert in manager.alerts.values())
-                yield f"the alerts of {container.spec.pod_name} on {name}", "\n".join(told)
+                alerts = (f"{alert.labels} {alert.annotations}" for alert in manager.alerts.values())
+                yield f"the alerts of {container.spec.pod_name} on {name}", "\n".join(alerts)
