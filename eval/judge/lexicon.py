@@ -9,6 +9,8 @@ import re2
 
 from simcluster.eval.judge.tokens import Token, normal, tokens
 
+#: What these deny is that something works, which denies no fault.
+_MODAL = frozenset(["can't", "cannot", "couldn't", "won't"])
 #: So many fillers in a row stand between two words of one phrase.
 _SKIPPED_MAX = 2
 
@@ -51,6 +53,8 @@ class Lexicon:
             keys += ["not"] if _denies(text) else []
             for key in keys:
                 for words, phrase in self._first.get(key, ()):
+                    if phrase == "not" and text in _MODAL:
+                        continue
                     end = self._end(words, texts, at)
                     if end:
                         hits.append(Hit(at, end, phrase))
@@ -74,9 +78,15 @@ class Lexicon:
 def telling(phrases: Iterable[str]) -> set[str]:
     """For each phrase an expression of the longest of its words: where that is not found, the phrase is not."""
     longest = {max(words_of(phrase), key=len) for phrase in phrases}
-    return {
-        ("" if word.startswith("*") or not word.isascii() else r"\b") + re2.escape(word.strip("*")) for word in longest
-    }
+    return {_begun(word) + re2.escape(word.strip("*")) + _ended(word) for word in longest}
+
+
+def _begun(word: str) -> str:
+    return "" if word.startswith("*") or not word.isascii() else r"\b"
+
+
+def _ended(word: str) -> str:
+    return "" if word.endswith("*") or not word.isascii() else r"\b"
 
 
 def words_of(phrase: str) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ class Stated(NamedTuple):
         maybe: whether it is one of several possibilities, or only possible.
         sentence: its number.
         between: whether the owners are the two ends of a way, on which it lies.
+        felt: whether it is what the owners meet: "pods there see retransmissions".
     """
 
     family: str
@@ -62,6 +63,7 @@ class Stated(NamedTuple):
     maybe: bool
     sentence: int
     between: bool = False
+    felt: bool = False
 
 
 @dataclass
@@ -215,8 +217,10 @@ class _Claims:
                     if owners:
                         first.setdefault(one.family, owners)
                 between = len(owners) == 2 and _between(sentence, owners)
-                found.append(Stated(one.family, owners, one.role, sentence.maybe, number, between))
-        return found
+                felt = _felt(sentence, owners, one)
+                found.append(Stated(one.family, owners, one.role, sentence.maybe, number, between, felt))
+        lived = {one.family for one in found if one.role in ("cause", "said") and one.owners and not one.felt}
+        return [one._replace(role="effect") if one.felt and one.family in lived else one for one in found]
 
     def _owners(self, number: int, one: Evidence) -> tuple[tuple[str, ...], bool]:
         """Names of the components that have it, and whether it stands right beside them."""
@@ -240,7 +244,8 @@ class _Claims:
             fitting = [m for m in fitting if not such or m in such]
             if fitting:
                 return (fitting[0].name,), False
-        return (), False
+        alone = {m.name for each in self._parsed for m in self._fitting(each.mentions, one.kinds) if not m.address}
+        return (tuple(alone) if len(alone) == 1 and not such else ()), False
 
     def _earlier(self, number: int) -> list[list[Mention]]:
         """Names in sentences before, the last first; those of victims after all others."""
@@ -315,6 +320,25 @@ def _done_to(sentence: Sentence, mention: Mention) -> bool:
     return before >= 0 and sentence.found[before].text.startswith(tuple(words("done_to")))
 
 
+def _felt(sentence: Sentence, owners: Sequence[str], one: Evidence) -> bool:
+    """Whether a component meets it: "frontend sees packet loss"."""
+    names = [m for m in sentence.mentions if m.name in owners and m.end <= one.anchor]
+    return bool(names) and any(token.text in words("meets") for token in sentence.found[names[-1].end : one.end])
+
+
+def _doers(sentence: Sentence) -> list[str]:
+    """Components by which something is done to others: "hogged by recommendationservice"."""
+    found = []
+    for mention in sentence.mentions:
+        before = mention.start - 1
+        while before >= 0 and sentence.found[before].text in words("skipped"):
+            before -= 1
+        texts = [token.text for token in sentence.found[max(0, before - 1) : before + 1]]
+        if len(texts) > 1 and texts[0] in words("harmed") and texts[1] == "by" and not mention.address and mention.sure:
+            found.append(mention.name)
+    return found
+
+
 def _between(sentence: Sentence, owners: Sequence[str]) -> bool:
     """Whether two names stand for the ends of a way: "between a and b", "from a to b"."""
     for one, other in itertools.pairwise(sentence.mentions):
@@ -328,6 +352,8 @@ def _between(sentence: Sentence, owners: Sequence[str]) -> bool:
 def _listed(sentence: Sentence, one: Mention, other: Mention) -> bool:
     """Whether two names are members of one list."""
     between = sentence.found[one.end : other.start]
+    if between and {token.text for token in between} <= {"->", "→"}:
+        return True  # the ends of a way
     if one.start == other.start:
         return True  # "all nodes"
     return (
@@ -355,6 +381,8 @@ def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[State
         {one.family for one in stated if one.role == "effect" or one.family in follows} - set(reading.families)
     )
     for sentence in parsed:
+        if sentence.spans[0].role in ("cause", "said") and not sentence.maybe:
+            reading.accused += [name for name in _doers(sentence) if name not in reading.accused]
         if sentence.blames and not any(one.role in ("cause", "said") for one in sentence.evidence):
             named = [m.name for m in sentence.mentions if not m.address and m.sure]
             if not named:

@@ -57,6 +57,8 @@ _CLAUSE_BEGINS = frozenset(
         "so",
     ]
 )
+#: So many words before "so" may be nothing but a greeting.
+_HEY = 3
 #: What is said of a list is looked for over so many words.
 _LIST_REACH = 14
 #: A member of such a list has so many words; half as many where only commas join them.
@@ -201,7 +203,9 @@ class Sentence:
         inside = {at for start, end, _ in marks for at in range(start, end)}
         marks += [(hit.start, hit.end, "because") for hit in because if hit.start not in inside]
         marks += [
-            (hit.start, hit.end, "turns") for hit in self._cue("turns") if hit.start not in inside and hit.start > body
+            (hit.start, hit.end, "turns")
+            for hit in self._cue("turns")
+            if hit.start not in inside and hit.start > body and self._opens(hit)
         ]
         role: Role = "cause" if cause else "said"
         spans: list[Span] = []
@@ -228,10 +232,17 @@ class Sentence:
         spans.append(Span(begun, len(self.found), role))
         return [self._withdrawn(span) for span in spans if span.end > span.start]
 
+    def _opens(self, hit: Hit) -> bool:
+        """Whether another thought begins there: "now" within a clause ("is now mandatory") begins none."""
+        return hit.phrase not in words("adverbs") or self.found[hit.start - 1].text in _MARKS
+
     def _nobody_knows(self, begun: int, end: int) -> bool:
-        """Whether what does it is only "something": then what it does is what is said."""
+        """Whether what does it is only "something", or nothing ("hey, so …"): then what it does is what is said."""
         texts = [token.text for token in self.found[begun:end]]
-        return len(texts) <= _SALAD and bool(texts) and texts[0] in words("indefinite")
+        if len(texts) <= _SALAD and texts and texts[0] in words("indefinite"):
+            return True
+        told = any(hit.start < end and hit.phrase not in cue_of() for hit in self.hits)
+        return not told and not any(mention.start < end for mention in self.mentions) and len(texts) <= _HEY
 
     def _withdrawn(self, span: Span) -> Span:
         gone = any(span.start <= hit.start < span.end for hit in self._cue("withdrawn"))
@@ -412,11 +423,16 @@ def _acquitted(end: int, inside: frozenset[int], hits: Sequence[Hit], found: Seq
     """Whether what stands behind says that it is in order."""
     stop = _segment(end, found)
     behind = [hit for hit in hits if end - 1 <= hit.start < stop and hit.end > end]
-    acquits = [hit for hit in hits if "acquits" in cue_of().get(hit.phrase, ())]
+    acquits = [hit for hit in hits if "acquits" in cue_of().get(hit.phrase, ()) and not _of_a_compound(hit, found)]
     return _among_the_sound(end, acquits, found) or any(
         hit in acquits and hit.start not in inside - {end - 1} and not denied(hit, hits, found, inside)
         for hit in behind
     )
+
+
+def _of_a_compound(hit: Hit, found: Sequence[Token]) -> bool:
+    """Whether it is the first half of a word: "clean-up"."""
+    return [token.text for token in found[hit.end : hit.end + 1]] == ["up"]
 
 
 def _among_the_sound(end: int, acquits: Sequence[Hit], found: Sequence[Token]) -> bool:

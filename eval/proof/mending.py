@@ -62,9 +62,8 @@ class Repair(Content):
     """
 
     id: str
-    of: Literal[
-        "object", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit", "node", "missing", "extra"
-    ]
+    of: Literal["object", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit", "node",
+                "missing", "extra"]  # fmt: skip
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
 
