@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from simcluster.engine import Snapshot
 from simcluster.eval.examination import choice
 from simcluster.eval.examination.controlplane import ControlPlane
 from simcluster.eval.examination.latent import latent
+from simcluster.eval.examination.parallel import in_order, jobs
 from simcluster.eval.examination.standing import failings, lost, ready_nodes
 from simcluster.eval.examination.trials import LIMIT_NS, Norm, TimePasses, Trial
 from simcluster.eval.examination.twin import twin_of
@@ -102,6 +104,13 @@ def _take(test: Trial, fork: World, norm: Norm) -> Taken:
     return Taken(why, lost(fork, norm.critical)) if why else SURVIVED
 
 
+def _on_fork(test: Trial, rest: Snapshot[World], norm: Norm) -> Taken:
+    """Take a test in a fork of a world at rest."""
+    fork = rest.restore()
+    fork.stop_collecting()
+    return _take(test, fork, norm)
+
+
 class Examiner:
     """Examines worlds of one case."""
 
@@ -125,17 +134,18 @@ class Examiner:
             if not whole and not results[0].passed:
                 return Examination(tuple(results), undecided)
         rest = Snapshot(world)
-        for test in self._tests(world, twin, whole):
+        tests = self._tests(world, twin, whole)
+        done = in_order([partial(_on_fork, test, rest, norm) for test in tests], jobs())
+        for test in tests:
             if not whole and not results[-1].passed:
                 break
-            fork = rest.restore()
-            fork.stop_collecting()
-            taken = _take(test, fork, norm)
+            taken = next(done)
             excuse = self._excuse(test, taken, twin, norm) if taken.why else ""
             if excuse:
                 undecided[test.name] = excuse
             else:
                 results.append(CheckResult(test.name, not taken.why, taken.why))
+        done.close()
         return Examination(tuple(results), undecided)
 
     def sees(self, world: World) -> str:

@@ -241,8 +241,8 @@ class Sentence:
         texts = [token.text for token in self.found[begun:end]]
         if len(texts) <= _SALAD and texts and texts[0] in words("indefinite"):
             return True
-        told = any(hit.start < end and hit.phrase not in cue_of() for hit in self.hits)
-        return not told and not any(mention.start < end for mention in self.mentions) and len(texts) <= _HEY
+        spoken = any(hit.start < end and hit.phrase not in cue_of() for hit in self.hits)
+        return not spoken and not any(mention.start < end for mention in self.mentions) and len(texts) <= _HEY
 
     def _withdrawn(self, span: Span) -> Span:
         gone = any(span.start <= hit.start < span.end for hit in self._cue("withdrawn"))

@@ -141,7 +141,8 @@ def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> d
         changed = [fact for fact in ours if fact.place == place]
         for kind, marks in _of_place(world, task, place, changed).items():
             found.setdefault(kind, []).append(marks)
-    everywhere = {kind for kind, marks in found.items() if kind in ("unit", "node") or len(marks) == len(places)}
+    of_nodes = ("unit", "node")  # they mend what is wrong if nothing else is
+    everywhere = {kind for kind, marks in found.items() if (0 if kind in of_nodes else len(marks)) == len(places)}
     return {kind: marks for kind, marks in found.items() if kind in everywhere}
 
 
