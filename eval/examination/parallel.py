@@ -1,7 +1,7 @@
 """Calls that need nothing of each other, each in a process forked for it, and their results in order.
 
-A world is forked with its process: nothing of it is copied before it is written to, and what a call does to it ends with
-it. What comes of a call is the same wherever it runs, so nobody can tell from results how many there were at a time.
+A world is forked with its process: nothing of it is copied before it is written to, and what a call does to it ends
+with it. What comes of a call is the same wherever it runs: results do not tell how many there were at a time.
 Only the first process forks, if no thread of it runs: a lock that another thread holds would stay shut in a fork.
 """
 
