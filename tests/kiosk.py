@@ -26,5 +26,4 @@ def started(seed: int = 0) -> Episode:
 
 def plan(*agents: str, seeds: tuple[int, ...] = (0,), wall_limit_s: float = 600.0, memory_mib: int = 4096) -> Plan:
     """An evaluation of agents on it."""
-    limits = {"wall_limit_s": wall_limit_s, "memory_mib": memory_mib}
-    return Plan((TASK,), agents, seeds, content=(str(CONTENT),), **limits)
+    return Plan((TASK,), agents, seeds, content=(str(CONTENT),), wall_limit_s=wall_limit_s, memory_mib=memory_mib)
