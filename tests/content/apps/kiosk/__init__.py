@@ -1,1 +1,0 @@
-"""A kiosk: one service, for tests of what surrounds an incident."""
