@@ -211,6 +211,7 @@ title: The kiosk is closed
 app: kiosk
 namespace: kiosk
 users: {entry: kiosk, rps: 20}
+ticket: {text: Nobody can buy anything at the kiosk., after: 20s}
 incident:
   - {fault: kiosk_closed, at: 30s, target: {kind: StatefulSet, name: kiosk}}
 committed_depth: D3
