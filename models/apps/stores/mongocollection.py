@@ -200,9 +200,9 @@ class Collection:
         single = len(args) > 1 and (args[1] in (1, True) or (isinstance(args[1], dict) and args[1].get("justOne")))
         if method in ("deleteOne", "findOneAndDelete") or (method == "remove" and single):
             found = found[:1]
-        marks = [id(doc) for doc in found]
+        marks = [doc["_id"] for doc in found]
         if found:
-            self.held[self.name] = [doc for doc in self.docs if id(doc) not in marks]
+            self.held[self.name] = [doc for doc in self.docs if doc["_id"] not in marks]
         if method == "findOneAndDelete":
             return self._shown(found[0] if found else None)
         if self.legacy and method == "remove":

@@ -72,7 +72,10 @@ class RedisData:
         value = self.live().get(key)
         if value is None:
             return None
-        size = len(value.data) if isinstance(value.data, str) else sum(len(str(one)) + 24 for one in _parts(value.data))
+        if isinstance(value.data, str):
+            size = len(value.data)
+        else:
+            size = sum(len(str(one)) + 24 for one in _parts(value.data))  # integers
         return 56 + len(key) + size  # a dictionary entry and an object
 
     def largest(self) -> dict[str, tuple[str, int]]:
