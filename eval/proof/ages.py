@@ -2,7 +2,8 @@
 
 At the page all objects of the application's namespace are ranked, the youngest first: by creation (pods and
 ReplicaSets count as their workload), and by the last change that a hand made (`managedFields`, without what controllers
-and kubelets write). Of a fair incident the culprit is first as often as any other component that was touched in the last hour is.
+and kubelets write). Of a fair incident the culprit is first as often as any other component is that was touched in the
+last hour.
 """
 
 from __future__ import annotations

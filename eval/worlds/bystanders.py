@@ -2,9 +2,9 @@
 
 The cause of an incident is rarely the only change of its hour, nor the last. So others roll out a program again that
 has nothing to do with what is broken, note something on another object of the kind that the incident is aimed at, by
-the field manager that the incident has, and make a ConfigMap that nothing reads; some of it before the cause, some after.
-They are steps of the incident that are harmless (`IncidentStep.drawn`): a judge leaves them alone, and a healthy twin
-has none of them. What noise must spare (`noise/spared.py`) they do not restart.
+the field manager that the incident has, and make a ConfigMap that nothing reads; some of it before the cause, some
+after. They are steps of the incident that are harmless (`IncidentStep.drawn`): a judge leaves them alone, and a healthy
+twin has none of them. What noise must spare (`noise/spared.py`) they do not restart.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ While nobody uses or changes it, all that happens in a cluster is a pulse: heart
 leap moves the clock and keeps the pulse in step. What is an integral over time (CPU time, counters, uptime, wear) has
 grown by the span when somebody looks; what must not be old (Leases, statuses of nodes, heartbeats of stores) is renewed
 by its owners' own methods at the instant of arrival, before anybody compares; what would have expired has (Events);
-versions of the store have grown as in the pulse before. Timers that go off once and are far away are appointments
-(the end of a Job's time to live): the world is there in time, and lives through the time in which they fall.
+versions of the store have grown as in the minute before. Timers that go off once and are far away are appointments
+(the end of a Job's time to live): the world is there in time, and lives through the minute in which they fall.
 
 Left out: counters of requests that heartbeats would have added, and samples that Prometheus would have taken; install
 it after the last leap.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simcluster.api.objects import name_of, namespace_of
-from simcluster.engine import MINUTE, SECOND
+from simcluster.engine import MINUTE
 from simcluster.world.etcdlog import Idle
 
 if TYPE_CHECKING:
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 #: One-shot timers so near are the pulse of the world, later ones appointments: the longest pause of anything that
 #: schedules itself anew with a pause of its own is that of watches (5 to 10 minutes).
 NEAR_NS = 15 * MINUTE
-#: What is lived through before and after each leap, and what versions are reckoned by: three rounds of what beats every
-#: 10 s (Leases of nodes, looks at pods).
-PULSE_NS = 30 * SECOND
+#: What is lived through before and after each leap, and what versions are reckoned by.
+PULSE_NS = MINUTE
 #: The longest life of a world: after it certificates of a kubeadm cluster (a year) would have been renewed.
 OLDEST_NS = 300 * 24 * 60 * MINUTE
 
