@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from simcluster.faults.steps import Aim, IncidentStep
 from simcluster.tasks.model import NO_FAULT, CheckSpec, Diagnoses, Exemption, Step, Task, Ticket
@@ -84,7 +85,7 @@ def healed_of(task: Task) -> Task:
 
 def _twin(task: Task, kind: str, what: str, step: IncidentStep, ticket: Ticket | None) -> Task:
     entry = task.users.entry.partition(".")[0]
-    made = {
+    made: dict[str, Any] = {
         "id": f"{task.id}{kind}",
         "title": f"{task.title} (not so: {what})",
         "suites": (),

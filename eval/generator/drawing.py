@@ -142,7 +142,7 @@ def _composed(first: Episode, app: str, seed: int, index: int, stream: Stream, l
     for other, pair in _candidates(seed, (index + 1 + stream.integer(0, count)) % count, stream, library):
         if other != app:
             continue
-        second = _bitten(app, pair, LEVELS - 1, task.age, library)
+        second = _bitten(app, pair, LEVELS - 1, task.age or 0, library)
         if second is None:
             return first
         late = [step.model_copy(update={"at": step.at + APART_NS}) for step in second.task.incident]

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from simcluster.engine import parse_rfc3339
 from simcluster.engine.clock import HOUR
-from simcluster.noise.spared import workload_of
 from simcluster.surface.protocols import CommandResult
 from simcluster.tasks.model import Task
 
@@ -117,5 +116,5 @@ def _component(obj: dict[str, Any]) -> str:
     """What it belongs to, as an operator thinks of it: its workload, or itself."""
     owners = obj["metadata"].get("ownerReferences") or ()
     if obj["kind"] == "Pod" and owners and owners[0]["kind"] == "ReplicaSet":
-        return f"Deployment/{workload_of(obj)}"
+        return f"Deployment/{owners[0]['name'].rpartition('-')[0]}"
     return f"{owners[0]['kind']}/{owners[0]['name']}" if owners else f"{obj['kind']}/{obj['metadata']['name']}"
