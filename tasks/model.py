@@ -18,6 +18,7 @@ from simcluster.faults.steps import IncidentStep
 from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef
 from simcluster.session.clock import Budget, Clock
 from simcluster.tasks.truth import NO_FAULT, Truth, Weakness, derived
+from simcluster.world.profile import Parameters
 
 __all__ = ("FORBIDDEN", "NO_FAULT", "TARGET", "Step", "Task", "Truth", "resolve")
 
@@ -132,6 +133,7 @@ class Task(Piece):
         age: for how long the cluster has lived, with the past of its application (`history.yaml`); by default as the
             seed says, and 0 is a cluster of some minutes.
         bystanders: whether others change something meanwhile that hurts nobody (`eval/worlds/bystanders.py`).
+        parameters: what the cluster's own figures are, where they are not the usual ones (`world/profile.py`).
         operator: who works on it. A `reader` may look at all but secrets, changes nothing and has no shell on nodes.
         allows: tools of an agent that work on copies of the cluster, which no operator of a real one has.
     """
@@ -166,6 +168,7 @@ class Task(Piece):
     noise: str = ""
     age: Age | None = None
     bystanders: bool = True
+    parameters: Parameters = Field(default_factory=dict)
     operator: Literal["administrator", "reader"] = "administrator"
     allows: tuple[Literal["fork", "counterfactual"], ...] = ()
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from simcluster.engine import parse_rfc3339
 from simcluster.engine.clock import HOUR
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 from simcluster.tasks.model import Task
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Looked(Protocol):
     task: Task
     world: World
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         """Run `kubectl COMMAND`."""
 
 

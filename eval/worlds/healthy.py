@@ -19,6 +19,7 @@ from simcluster.faults.steps import IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.tasks.model import WORKERS, Task
 from simcluster.world import World, history
+from simcluster.world.profile import Profile
 
 #: How long an application may take from `kubectl apply` to healthy users.
 HEALTHY_LIMIT_NS = 600 * SECOND
@@ -43,7 +44,7 @@ class NotAnIncident(Exception):
 
 
 class Place(NamedTuple):
-    """An application in a namespace, its users, who watches and works, its age, and manifests of what is beside it.
+    """An application in a namespace, its users, who watches and works, its age, manifests beside it, own figures.
 
     An age of None is that which the application usually has under the seed.
     """
@@ -57,13 +58,15 @@ class Place(NamedTuple):
     workers: int = WORKERS
     beside: str = ""
     also: tuple[str, ...] = ()
+    parameters: tuple[tuple[str, str | int], ...] = ()
 
     @classmethod
     def of(cls, task: Task) -> Place:
         """Where a task is."""
         reads, watched = task.operator == "reader", task.ticket is None
         who = watched, reads, task.age, task.workers
-        return cls(task.app, task.namespace, task.users, *who, manifests(task.beside), task.also)
+        own = tuple(sorted(task.parameters.items()))
+        return cls(task.app, task.namespace, task.users, *who, manifests(task.beside), task.also, own)
 
 
 def manifests(objects: Sequence[Json]) -> str:
@@ -122,7 +125,7 @@ class Healthy:
     ) -> tuple[World, list[Facts]]:
         age_ns = usual_age(place.app, seed) if place.age is None else place.age
         if latent or not age_ns:
-            world, began_ns = World(seed, workers=place.workers, library=library), None
+            world, began_ns = _empty(place, seed, library), None
         else:
             world, began_ns = self._lived(place, age_ns, seed, library)
         incident = Incident(world, place.namespace, latent, library)
@@ -148,15 +151,21 @@ class Healthy:
 
     def _lived(self, place: Place, age_ns: int, seed: int, library: Library | None) -> tuple[World, int]:
         """A world with all of the application's history but the last changes, and when that began."""
-        key = (place.app, place.namespace, place.workers, age_ns, seed, library)
+        key = (place.app, place.namespace, place.workers, place.parameters, age_ns, seed, library)
         if key not in self._grown:
-            world = World(seed, workers=place.workers, library=library)
+            world = _empty(place, seed, library)
             began_ns = history.begin(world, place.app, place.namespace, age_ns)
             self._grown[key] = Snapshot(world), began_ns
             if len(self._grown) > PASTS:
                 del self._grown[next(iter(self._grown))]
         snapshot, began_ns = self._grown[key]
         return snapshot.restore(), began_ns
+
+
+def _empty(place: Place, seed: int, library: Library | None) -> World:
+    """Its cluster without applications."""
+    profile = Profile(parameters=dict(place.parameters)) if place.parameters else None
+    return World(seed, workers=place.workers, library=library, profile=profile)
 
 
 def _come(world: World, place: Place) -> None:
