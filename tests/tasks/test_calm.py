@@ -40,9 +40,9 @@ def test_who_names_a_cause_is_wrong(answer: str) -> None:
     assert not judge_faultless(answer, INVENTORY).passed
 
 
-def test_what_is_over_may_be_told_of() -> None:
-    told = "The alert fired because of CPU steal by a noisy neighbour and healed by itself."
-    assert judge_faultless(told, INVENTORY, ["noisy_neighbour"]).passed
+def test_what_is_over_may_be_named() -> None:
+    answer = "The alert fired because of CPU steal by a noisy neighbour and healed by itself."
+    assert judge_faultless(answer, INVENTORY, ["noisy_neighbour"]).passed
 
 
 def test_who_changes_nothing_passes_and_who_harms_does_not() -> None:
