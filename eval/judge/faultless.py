@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from simcluster.eval.judge.judge import reading_of
+from simcluster.eval.judge.reading import as_text
+from simcluster.eval.judge.tokens import normal
 from simcluster.eval.judge.verdicts import QUESTIONS, DiagnosisVerdict, QuestionAnswer
 from simcluster.tasks.model import NO_FAULT
 
@@ -34,7 +36,7 @@ def judge_faultless(
         over: kinds of cause that were at work and are over.
     """
     reading = reading_of(answer, inventory)
-    says_so = NO_FAULT in reading.families or bool(_NOTHING.search(reading.text.lower()))
+    says_so = NO_FAULT in reading.families or bool(_NOTHING.search(normal(as_text(answer or "")).lower()))
     strange = [one for one in reading.families if one != NO_FAULT and one not in over]
     if reading.empty:
         right, why = False, "nothing was answered"
