@@ -19,6 +19,8 @@ from simcluster.eval.serving import command
 from simcluster.noise import plan as noise_profiles
 
 Record = dict[str, Any]
+#: The version of records and plans on disk: `results.schema.json`. A change that readers would stumble over raises it.
+FORMAT = 1
 
 
 class PlanError(Exception):
@@ -125,6 +127,7 @@ class Plan:
     def to_dict(self) -> Record:
         """The wire form, for the run directory."""
         return {
+            "format": FORMAT,
             "tasks": list(self.task_ids),
             "agents": list(self.agents),
             "seeds": list(self.seeds),
