@@ -41,17 +41,20 @@ class Desk(SandboxEnvironment):  # type: ignore[misc]
 
     Attributes:
         episode: the incident, from its page on.
+        at_work: whether the agent has been paged. Until then what Inspect itself asks of a sandbox (who it is, what it
+            can do) is asked of a copy, and leaves no trace.
     """
 
-    def __init__(self, episode: Episode) -> None:
+    def __init__(self, episode: Episode, *, at_work: bool = True) -> None:
         super().__init__()
         self.episode = episode
+        self.at_work = at_work
 
     @classmethod
     async def sample_init(cls, task_name: str, config: Any, metadata: dict[str, str]) -> dict[str, SandboxEnvironment]:
         """Let the incident happen up to its page: `task`, `seed` and `noise` of the sample's metadata."""
         noise = metadata.get("noise") or None
-        return {"default": cls(start(metadata["task"], int(metadata.get("seed", 0)), noise))}
+        return {"default": cls(start(metadata["task"], int(metadata.get("seed", 0)), noise), at_work=False)}
 
     @classmethod
     async def sample_cleanup(
@@ -103,7 +106,7 @@ class Desk(SandboxEnvironment):  # type: ignore[misc]
 
     def _ran(self, line: str, stdin: str = "") -> CommandResult:
         try:
-            return self.episode.sh(line, stdin)
+            return (self.episode if self.at_work else self.episode.fork()).sh(line, stdin)
         except BudgetExceeded as reached:
             return CommandResult("", f"{reached}\n", _CUT)
 
@@ -126,7 +129,9 @@ def paged() -> Solver:
     """The page takes the place of the sample's input."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        state.user_prompt.text = episode_of(sandbox()).alert
+        desk = sandbox().as_type(Desk)
+        desk.at_work = True
+        state.user_prompt.text = desk.episode.alert
         return state
 
     return solve

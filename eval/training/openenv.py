@@ -20,10 +20,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-import simcluster
 from simcluster.engine.content import UnknownName
 from simcluster.eval.training.actions import TOOLS
 from simcluster.eval.training.environment import ACTION_MAX, IncidentEnv
+from simcluster.session.log import versions
 
 #: WebSockets that are served at once; each holds an episode of some 100 MB.
 SESSIONS_MAX = 16
@@ -161,7 +161,9 @@ class Server:
 
     async def _metadata(self, request: Request) -> Response:
         says = "An incident in a Kubernetes cluster: find the cause, mend it, say what it was."
-        return JSONResponse({"name": f"simcluster/{self.task}", "description": says, "version": simcluster.__version__})
+        return JSONResponse(
+            {"name": f"simcluster/{self.task}", "description": says, "version": versions()["simcluster"]}
+        )
 
     async def _health(self, request: Request) -> Response:
         return JSONResponse({"status": "healthy"})

@@ -63,7 +63,7 @@ def test_both_answer_alike(episode: Episode, live: Tools, case: Tools) -> None:
     assert live.call("GetAlerts", {})["status"] == "has_anomalies"
 
 
-def test_what_makes_no_sense_is_told_in_their_words(live: Tools, case: Tools) -> None:
+def test_mistakes_are_answered_in_their_words(live: Tools, case: Tools) -> None:
     for tools in (live, case):
         asked = {
             "Unknown resource type 'foo'": ("GetResources", {"resource_type": "foo", "namespace": NAMESPACE}),

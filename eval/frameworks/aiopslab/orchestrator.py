@@ -106,11 +106,11 @@ class Orchestrator:
         self.episode = episode = start(asked.task, self._seed, self._noise, self._library)
         self._actions = Actions(episode)
         self._trace = []
-        told = f"A Kubernetes cluster runs an application in the namespace {episode.task.namespace}."
+        statement = f"A Kubernetes cluster runs an application in the namespace {episode.task.namespace}."
         if asked.kind != "detection":
-            told += f" The page: {episode.alert}"
+            statement += f" The page: {episode.alert}"
         actions = {name: inspect.getdoc(getattr(Actions, name)) or "" for name in ACTIONS}
-        return f"{told}\n{_ASKED[asked.kind]}", _HOW, actions | {"submit": _SUBMIT}
+        return f"{statement}\n{_ASKED[asked.kind]}", _HOW, actions | {"submit": _SUBMIT}
 
     async def start_problem(self, max_steps: int = 30) -> dict[str, Any]:
         """Let the agent work; out of steps it is judged without a solution.

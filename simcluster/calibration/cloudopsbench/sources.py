@@ -12,6 +12,7 @@ import yaml
 
 from simcluster.calibration.cloudopsbench.errorlogs import error_logs
 from simcluster.calibration.cloudopsbench.snapshot import (
+    NAMESPACED,
     as_applied,
     calls_of,
     configuration_of,
@@ -189,7 +190,8 @@ class CaseSource:
         """Things without a namespace were asked in several ways."""
         flags = {name: given[name] for name in ("output_wide", "show_labels", "label_selector") if given.get(name)}
         named = {"resource_type": given["resource_type"], "name": given.get("name", "")}
-        for namespace in dict.fromkeys([given.get("namespace"), "", self.namespace, None]):
+        known = given.get("namespace")
+        for namespace in [known] if given["resource_type"] in NAMESPACED else [known, "", self.namespace, None]:
             where = {} if namespace is None else {"namespace": namespace}
             found = self._cache.get(_key(tool, {**named, **where, **flags}))
             if found is not None:

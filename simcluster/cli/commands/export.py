@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -31,17 +32,7 @@ from simcluster.engine.content import Library
 @click.option("--wait", "waited_s", default=0.0, type=click.FloatRange(0), help="Simulated seconds after the page.")
 @age_option
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
-def command(
-    task: str,
-    form: str,
-    out: Path,
-    passed: bool,
-    seed: int,
-    noise: str | None,
-    waited_s: float,
-    age: str | None,
-    folders: tuple[str, ...],
-) -> int:
+def command(task: str, form: str, out: Path, folders: tuple[str, ...], *, passed: bool, **started: Any) -> int:
     """Start TASK (an id, or a task file) and write what ten tools print of it at the instant of its page.
 
     The files are those of Cloud-OpsBench: `tool_cache.json`, `metadata.json` (the page, and what is wrong) and
@@ -53,8 +44,8 @@ def command(
         return DONE
     from simcluster.calibration.cloudopsbench.snapshot import Snapshot
 
-    episode = open_episode(task, seed, noise, folders, console(stderr=True), age)
-    episode.world.run_for(round(waited_s * 1e9))
+    episode = open_episode(task, started["seed"], started["noise"], folders, console(stderr=True), started["age"])
+    episode.world.run_for(round(started["waited_s"] * 1e9))
     result = {"fault_object": episode.task.truth.component, "root_cause": episode.task.id}
     snapshot = Snapshot(episode.world, episode.task.namespace)
     snapshot.write(out, {"query": episode.alert, "result": result})

@@ -123,7 +123,7 @@ def test_an_endpoint_that_hangs_never_counts_against_the_model(tmp_path: Path) -
     [(401, "unauthorized"), (404, "no such model"), (429, "rate limit"), (400, "bad request"), (503, "server error"),
      (b"<html>", "garbled")],
 )  # fmt: skip
-def test_what_keeps_an_endpoint_from_answering_is_told(server: Recorded, answer: Answer, kind: str) -> None:
+def test_what_keeps_an_endpoint_from_answering_has_a_name(server: Recorded, answer: Answer, kind: str) -> None:
     server.answers = [answer]
     with pytest.raises(EndpointError, match=f"^{kind}: ") as failed:
         Endpoint("m", server.url, tries=1).chat([])

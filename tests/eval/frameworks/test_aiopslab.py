@@ -21,14 +21,14 @@ MEND = """kubectl patch service cartservice -n boutique --type=merge -p '{"spec"
 
 
 class Scripted:
-    """An agent as those of AIOpsLab are: it is told once, and asked for one action after the other."""
+    """An agent as those of AIOpsLab are: it is statement once, and asked for one action after the other."""
 
     def __init__(self, *replies: str) -> None:
         self.replies = list(replies)
         self.read: list[str] = []
 
     def init_context(self, problem_desc: str, instructions: str, apis: dict[str, str]) -> None:
-        self.told = (problem_desc, instructions, apis)
+        self.statement = (problem_desc, instructions, apis)
 
     async def get_action(self, input: str) -> str:
         self.read.append(input)
@@ -84,8 +84,8 @@ def test_the_questions_about_what_is_wrong() -> None:
     for kind, said, expected in asked:
         _, found = played(orchestrator, kind, said)
         assert expected.items() <= found["results"].items()
-    told, _, actions = orchestrator.init_problem(f"{TASK}-detection-1")
-    assert "page" not in told
+    statement, _, actions = orchestrator.init_problem(f"{TASK}-detection-1")
+    assert "page" not in statement
     assert list(actions)[-2:] == ["exec_shell", "submit"]
 
 

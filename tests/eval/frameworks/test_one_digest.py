@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import urllib.request
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -101,7 +102,9 @@ def real_kubectl() -> Episode:
                 ["sh", "-c", line.replace("kubectl", program, 1)], env=environment, capture_output=True, check=False
             )
             assert done.returncode == 0, done.stderr
-        request = urllib.request.Request(f"{served.environment['SIMCLUSTER_DESK']}/wait", b"30s")
+        user, _, address = served.environment["SIMCLUSTER_DESK"].removeprefix("http://").rpartition("@")
+        request = urllib.request.Request(f"http://{address}/wait", b"30s")
+        request.add_header("Authorization", f"Basic {b64encode(user.encode()).decode()}")
         urllib.request.urlopen(request).close()
     return episode
 

@@ -53,7 +53,7 @@ def test_an_episode_over_http_and_the_same_over_a_socket(client: TestClient) -> 
         socket.send_json({"type": "close"})
 
 
-def test_what_is_wrong_is_told(client: TestClient) -> None:
+def test_mistakes_get_an_answer(client: TestClient) -> None:
     for path, body in (("/step", b"{"), ("/step", b'{"action": {"verb": 1}}'), ("/reset", b'{"seed": -1}')):
         assert client.post(path, content=body).status_code == 422
     assert client.post("/reset", json={"task": "nothing"}).status_code == 409
