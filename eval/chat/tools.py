@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from simcluster.surface.observability import ALERTMANAGER, JAEGER_PORT, LOKI, PROMETHEUS
-from simcluster.surface.protocols import BudgetExceeded, CommandResult, Session
+from simcluster.surface.protocols import BudgetExceeded, Outcome, Session
 from simcluster.surface.undo import Undo
 
 #: The longest arguments of one call that are taken, characters.
@@ -143,7 +143,7 @@ class _Typed:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def run(self, words: Sequence[str], stdin: str = "") -> CommandResult:
+    def run(self, words: Sequence[str], stdin: str = "") -> Outcome:
         """Run one command."""
         return self._session.kubectl(shlex.join(words), stdin)
 
@@ -156,7 +156,7 @@ def _words(text: str) -> list[str]:
         return []
 
 
-def _said(result: CommandResult) -> str:
+def _said(result: Outcome) -> str:
     text = (result.stdout + result.stderr).rstrip("\n") or "(no output)"
     return text if result.exit_code == 0 else f"{text}\n(exit status {result.exit_code})"
 

@@ -22,7 +22,7 @@ from inspect_ai.util import ExecResult, SandboxEnvironment, sandbox, sandboxenv
 from simcluster import tasks as catalog
 from simcluster.eval.chat.instructions import prompt
 from simcluster.eval.episode import Episode, start
-from simcluster.surface.protocols import BudgetExceeded, CommandResult
+from simcluster.surface.protocols import BudgetExceeded, Outcome
 
 #: Exit status of `timeout`, and of a command that a terminal's user interrupts.
 _TIMED_OUT, _CUT = 124, 130
@@ -104,14 +104,14 @@ class Desk(SandboxEnvironment):  # type: ignore[misc]
         data = base64.b64decode(found.stdout)
         return data.decode() if text else data
 
-    def _ran(self, line: str, stdin: str = "") -> CommandResult:
+    def _ran(self, line: str, stdin: str = "") -> Outcome:
         try:
             return (self.episode if self.at_work else self.episode.fork()).sh(line, stdin)
         except BudgetExceeded as reached:
-            return CommandResult("", f"{reached}\n", _CUT)
+            return Outcome("", f"{reached}\n", _CUT)
 
 
-def _checked(file: str, result: CommandResult) -> CommandResult:
+def _checked(file: str, result: Outcome) -> Outcome:
     if result.exit_code == 0:
         return result
     kind = next((error for words, error in _ERRORS.items() if words in result.stderr), OSError)

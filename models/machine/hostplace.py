@@ -9,7 +9,6 @@ from simcluster.models.machine import hostnet
 from simcluster.models.machine.hosttools.table import TOOLS
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.nodetree import NodeTree
-from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.userland.bare import PATH, located
 from simcluster.models.userland.face import BASH
 from simcluster.models.userland.immediate import ImmediateRunner
@@ -173,7 +172,7 @@ class HostPlace:
         if tool is None:
             return None
         stdin = "" if call.source is None else call.source.rest()
-        return _outcome(tool(self.machine, _absolute(call, self.files), stdin))
+        return tool(self.machine, _absolute(call, self.files), stdin)
 
     def located(self, name: str) -> str:
         """Path of a program."""
@@ -222,15 +221,7 @@ def _absolute(call: Call, files: NodeFiles) -> list[str]:
     ]
 
 
-def _outcome(result: ExecResult) -> Outcome:
-    if isinstance(result, Pausing):
-        return Outcome(
-            result.stdout, result.stderr, result.code, result.pause_ns, then=result.argv, then_stdin=result.stdin
-        )
-    return Outcome(result.stdout, result.stderr, result.code)
-
-
-def run_tool(machine: Machine, argv: list[str], stdin: str = "") -> ExecResult | None:
+def run_tool(machine: Machine, argv: list[str], stdin: str = "") -> Outcome | None:
     """Run a program of the common table on a node, at once; None if there is none of this name."""
     place = HostPlace(machine)
     if not argv or not place.located(argv[0]):
@@ -242,5 +233,4 @@ def run_tool(machine: Machine, argv: list[str], stdin: str = "") -> ExecResult |
     process.cwd = normalize("/root")
     process.fds[0] = ("in", Stream(stdin))
     outcome = runner.finish()
-    said = (outcome.stdout, outcome.stderr, outcome.code)
-    return Pausing.after(outcome.delay_ns, *said) if outcome.delay_ns else ExecResult(*said)
+    return Outcome(outcome.stdout, outcome.stderr, outcome.code, outcome.delay_ns)

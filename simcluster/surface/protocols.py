@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from simcluster.api.encoding.wire import Wire
 from simcluster.api.request import Request, Response
+from simcluster.models.userland.outcome import Outcome as Outcome  # noqa: PLC0414  # for those who see only this file
 from simcluster.models.userland.place import Place
 
 
-class CommandResult(NamedTuple):
-    """What a command printed and its exit status; `str()` is the text on the terminal."""
-
-    stdout: str
-    stderr: str = ""
-    exit_code: int = 0
-
-    def __str__(self) -> str:
-        return self.stdout + self.stderr
-
-
-class HttpAnswer(CommandResult):
+class HttpAnswer(Outcome):
     """What came of an HTTP exchange.
 
     Attributes:
@@ -165,7 +155,7 @@ class Host(Protocol):
 class Shell(Protocol):
     """A root shell on a node."""
 
-    def sh(self, command: str) -> CommandResult:
+    def sh(self, command: str) -> Outcome:
         """Run one command line."""
 
 
@@ -179,10 +169,10 @@ class Session(Protocol):
     def alert(self) -> str:
         """The page, as text."""
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         """Run `kubectl COMMAND`, without a shell; `stdin` is what `-f -` reads."""
 
-    def sh(self, command: str, stdin: str = "") -> CommandResult:
+    def sh(self, command: str, stdin: str = "") -> Outcome:
         """Run a command line at the operator's desk: a shell with kubectl, ssh, jq and files."""
 
     def node(self, name: str) -> Shell:

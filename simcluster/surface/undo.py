@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 
 #: Commands that change objects of which the server says beforehand which.
 _TRIED = ("annotate", "apply", "autoscale", "create", "expose", "label", "patch", "replace", "run", "scale", "set")
@@ -45,7 +45,7 @@ class Written(NamedTuple):
 class Runs(Protocol):
     """Whoever runs the commands that prepare: by the free look of a served cluster, or charged like any other."""
 
-    def run(self, words: Sequence[str], stdin: str = "") -> CommandResult:
+    def run(self, words: Sequence[str], stdin: str = "") -> Outcome:
         """Run kubectl with these words."""
 
 

@@ -31,9 +31,9 @@ from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Network
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.users import UserLoad
+from simcluster.models.userland.outcome import Outcome
 from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.nodeshell.shell import NodeShell
-from simcluster.surface.protocols import CommandResult
 from simcluster.telemetry.alertmanager import oncall
 from simcluster.telemetry.logql.store import LogStore
 from simcluster.telemetry.metrics.store import MetricStore
@@ -206,7 +206,7 @@ class World:
         """A kubectl whose waiting commands let this world live on."""
         return Kubectl(self.api, self, namespace=namespace, user=_administrator(user), config=self.kubeconfig)
 
-    def apply(self, manifests: str, *, user: str = ADMIN.name, namespace: str = "default") -> CommandResult:
+    def apply(self, manifests: str, *, user: str = ADMIN.name, namespace: str = "default") -> Outcome:
         """`kubectl apply -f -` of YAML documents, as a deployer does it.
 
         Raises:
@@ -367,7 +367,7 @@ class World:
             self.run_for(SECOND)
 
 
-def _applied(kubectl: Kubectl, manifests: str) -> CommandResult:
+def _applied(kubectl: Kubectl, manifests: str) -> Outcome:
     """What `apply -f -` printed. Raises ValueError if kubectl refused."""
     result = kubectl.run("apply -f -", manifests)
     if result.exit_code:

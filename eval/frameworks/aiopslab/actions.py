@@ -15,7 +15,7 @@ from typing import Any
 from simcluster.engine.clock import unix_us
 from simcluster.eval.episode import Episode
 from simcluster.surface.observability import QueryError
-from simcluster.surface.protocols import BudgetExceeded, CommandResult
+from simcluster.surface.protocols import BudgetExceeded, Outcome
 
 #: Labels by which the applications name the service of a pod.
 _LABELS = ("app", "io.kompose.service", "app.kubernetes.io/name")
@@ -149,7 +149,7 @@ class Actions:
         for pattern, why in _BLOCKED.items():
             if re.search(pattern, command):
                 return f"Error: {why}"
-        done: CommandResult = self._episode.sh(command)
+        done: Outcome = self._episode.sh(command)
         if done.exit_code:
             return f"[ERROR] Command execution failed: {done.stderr or done.stdout}"
         return deduplicated(done.stdout) if re.search(r"\blogs\b", command) else done.stdout

@@ -35,9 +35,9 @@ from simcluster.models.machine.hosttools import (
     thermaltools,
 )
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
-Tool = Callable[["Machine", list[str], str], ExecResult]
+Tool = Callable[["Machine", list[str], str], Outcome]
 
 #: Program -> function(machine, arguments, standard input).
 TOOLS: dict[str, Tool] = {
@@ -69,7 +69,7 @@ TOOLS: dict[str, Tool] = {
 }
 
 
-def run_on_host(machine: Machine, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
+def run_on_host(machine: Machine, argv: Sequence[str], stdin: str = "") -> Outcome | None:
     """Run a program of the host; None if there is no such program."""
     tool = TOOLS.get(argv[0].rpartition("/")[2])
     return None if tool is None else tool(machine, list(argv[1:]), stdin)

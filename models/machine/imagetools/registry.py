@@ -26,7 +26,7 @@ def image_tool(call: ToolCall) -> Outcome | None:
         return None
     given = call.container.spec.environment
     more = tuple(f"{n}={value}" for n, value in call.env.items() if given.get(n) != value and n not in _SHELL)
-    result = program.run_with_input(("env", *more, *call.argv), call.stdin) if more else None
+    result: Outcome | None = program.run_with_input(("env", *more, *call.argv), call.stdin) if more else None
     if result is None:
         result = program.run_with_input(tuple(call.argv), call.stdin)
-    return None if result is None else Outcome(result.stdout, result.stderr, result.code)
+    return result

@@ -108,7 +108,7 @@ def chroot(call: ToolCall) -> Outcome:
     result = machine.run(words, call.stdin)
     if result is None:
         return Outcome(stderr=f"chroot: can't execute '{words[0]}': No such file or directory\n", code=127)
-    return Outcome(result.stdout, result.stderr, result.code)
+    return result
 
 
 def nproc(call: ToolCall) -> Outcome:

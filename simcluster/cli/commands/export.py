@@ -13,6 +13,7 @@ from simcluster.cli.age import age_option
 from simcluster.cli.exits import DONE
 from simcluster.cli.incident import open_episode
 from simcluster.cli.output import console
+from simcluster.cli.profile import profile_option
 from simcluster.engine.content import Library
 
 
@@ -31,21 +32,22 @@ from simcluster.engine.content import Library
 @click.option("--noise", default=None, help="A noise profile.")
 @click.option("--wait", "waited_s", default=0.0, type=click.FloatRange(0), help="Simulated seconds after the page.")
 @age_option
+@profile_option
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
-def command(task: str, form: str, out: Path, folders: tuple[str, ...], *, passed: bool, **started: Any) -> int:
+def command(task: str, form: str, out: Path, waited_s: float, *, passed: bool, **where: Any) -> int:
     """Start TASK (an id, or a task file) and write what ten tools print of it at the instant of its page.
 
     The files are those of Cloud-OpsBench: `tool_cache.json`, `metadata.json` (the page, and what is wrong) and
     `alert.json`, and the logs. Or write the runs of RUNDIR (`simcluster eval --out`), one JSON object a line.
     """
     if form != "cloudopsbench":
-        count = _runs(Path(task), form, out, folders, passed=passed)
+        count = _runs(Path(task), form, out, where["folders"], passed=passed)
         click.echo(f"written to {out}: {count} lines")
         return DONE
     from simcluster.calibration.cloudopsbench.snapshot import Snapshot
 
-    episode = open_episode(task, started["seed"], started["noise"], folders, console(stderr=True), started["age"])
-    episode.world.run_for(round(started["waited_s"] * 1e9))
+    episode = open_episode(task, remarks=console(stderr=True), **where)
+    episode.world.run_for(round(waited_s * 1e9))
     result = {"fault_object": episode.task.truth.component, "root_cause": episode.task.id}
     snapshot = Snapshot(episode.world, episode.task.namespace)
     snapshot.write(out, {"query": episode.alert, "result": result})

@@ -22,6 +22,7 @@ from simcluster.cli.judging import judge_of, judge_options
 from simcluster.cli.modelling import model_options
 from simcluster.cli.output import console, print_json
 from simcluster.cli.processtitle import hide_arguments
+from simcluster.cli.profile import profile_option
 from simcluster.engine import format_rfc3339
 from simcluster.eval.chat.agent import spent
 from simcluster.eval.chat.options import ModelOptions, is_model
@@ -41,7 +42,8 @@ from simcluster.eval.runner.execute import (
 )
 from simcluster.eval.runner.plan import Plan, Run
 from simcluster.eval.serving.command import is_command
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
+from simcluster.world.profile import Profile
 
 SHOWN_LINES = 12
 
@@ -61,6 +63,7 @@ SHOWN_LINES = 12
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option
+@profile_option
 @click.option("--watch", is_flag=True, help="Show every command and its answer as it happens.")
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="Write the replay log and trajectory here.")
 @click.option("--picture", default=None, type=click.Path(path_type=Path), help="Draw the incident as an SVG file.")
@@ -80,9 +83,7 @@ def command(**given: Any) -> int:
     if options.task is None:
         raise click.UsageError("Missing argument 'TASK' (or --from, with a recorded case)")
     run = Run(options.task, options.agent, options.seed)
-    plan = Plan(
-        (run.task,), (run.agent,), (run.seed,), options.noise, options.folders, age=options.age, model=options.models
-    )
+    plan = Plan((run.task,), (run.agent,), (run.seed,), options.noise, options.folders, model=options.models)
     plan.check()
     judge = judge_of(options.judge, options.judge_url, options.judge_price)
     plan = replace(plan, wall_limit_s=math.inf)
@@ -140,6 +141,7 @@ class Options(NamedTuple):
     seed: int
     noise: str | None
     age: str | None
+    profile: Profile | None
     watch: bool
     out: Path | None
     picture: Path | None
@@ -159,7 +161,8 @@ def _worked(
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.out or Path(scratch)
         for _ in range(1 + ENDPOINT_REPEATS):
-            episode = open_episode(run.task, run.seed, options.noise, options.folders, remarks, options.age)
+            where = options.noise, options.folders, remarks, options.age, options.profile
+            episode = open_episode(run.task, run.seed, *where)
             if options.watch:
                 remarks.print(f"[bold red]{escape(episode.alert)}[/]")
             watch = Watch(episode, remarks) if options.watch else None
@@ -208,7 +211,7 @@ class Watch:
         self._episode = episode
         self._remarks = remarks
 
-    def __call__(self, tool: str, text: str, result: CommandResult) -> None:
+    def __call__(self, tool: str, text: str, result: Outcome) -> None:
         """Show one command."""
         instant = format_rfc3339(self._episode.world.sim.now)[11:19]
         self._remarks.print(f"[dim]{instant}[/] [bold cyan]{tool}[/] {escape(text)}")

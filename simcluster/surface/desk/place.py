@@ -17,7 +17,7 @@ from simcluster.surface.desk import sshclient
 from simcluster.surface.desk.manifests import DeskManifests
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell.shell import shell_result
-from simcluster.surface.protocols import Clock, CommandResult, Interrupted
+from simcluster.surface.protocols import Clock, Interrupted
 
 HOME = "/root"
 #: Exit status of what `timeout` has ended.
@@ -30,7 +30,7 @@ _MISSING = ("busybox", "gawk", "tmux")
 class Exchange(Protocol):
     """Asks an address from outside of the cluster: (argv, standard input) -> what curl or wget prints."""
 
-    def __call__(self, argv: Sequence[str], stdin: str) -> CommandResult:
+    def __call__(self, argv: Sequence[str], stdin: str) -> Outcome:
         """One exchange."""
 
 
@@ -44,7 +44,7 @@ class Doors(NamedTuple):
     """
 
     kubectl: Callable[[], Kubectl]
-    login: Callable[[str, str, str, Clock], CommandResult]
+    login: Callable[[str, str, str, Clock], Outcome]
     exchange: Exchange
 
 
@@ -110,7 +110,7 @@ class Desk:
         """The simulated instant."""
         return self.clock.now
 
-    def sh(self, command: str, stdin: str = "") -> CommandResult:
+    def sh(self, command: str, stdin: str = "") -> Outcome:
         """Run one command line or a script."""
         env = {
             "PATH": PATH,
@@ -139,13 +139,8 @@ class DeskPlace(BarePlace):
         if call.name == "ssh":
             return sshclient.run(call, self._login)
         if call.name in ("curl", "wget"):
-            result = self._desk.doors.exchange(call.argv, call.stdin())
-            return self._kept(call, result)
+            return self._desk.doors.exchange(call.argv, call.stdin())
         return None
-
-    def _kept(self, call: Call, result: CommandResult) -> Outcome:
-        """What curl printed, or what it saved."""
-        return Outcome(result.stdout, result.stderr, result.exit_code)
 
     def _limited(self, call: Call) -> Limited:
         return Limited(self._desk.clock, call.until_ns)
@@ -157,7 +152,7 @@ class DeskPlace(BarePlace):
         try:
             result = client.run(call.args, call.stdin() if reads else "", DeskManifests(self.files, call.cwd))
         except Interrupted as ended:
-            result = CommandResult("", "", ended.exit_code)
+            result = Outcome("", "", ended.exit_code)
         finally:
             client.clock = before
         code = TIMED_OUT if clock.expired else INTERRUPTED if clock.cut else result.exit_code
@@ -168,5 +163,5 @@ class DeskPlace(BarePlace):
         try:
             result = self._desk.doors.login(node, command, stdin, clock)
         except Interrupted as ended:
-            result = CommandResult("", "", ended.exit_code)
+            result = Outcome("", "", ended.exit_code)
         return Outcome(result.stdout, result.stderr, TIMED_OUT if clock.expired else result.exit_code)

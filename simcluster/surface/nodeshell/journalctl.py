@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from simcluster.engine import format_rfc3339
 from simcluster.engine.clock import unix_seconds
+from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.regex import RegexError, compile_pattern
 from simcluster.surface.nodeshell.clocktext import parse_instant, stamp, syslog_stamp
-from simcluster.surface.protocols import CommandResult, Host, JournalEntry
+from simcluster.surface.protocols import Host, JournalEntry
 
 _VALUED = {
     "-u": "unit", "--unit": "unit", "-t": "identifier", "--identifier": "identifier", "-S": "since",
@@ -62,24 +63,24 @@ def level_of(entry: JournalEntry) -> int:
     return int(getattr(entry, "priority", 6))
 
 
-def run(host: Host, argv: Sequence[str], now_ns: int) -> CommandResult:
+def run(host: Host, argv: Sequence[str], now_ns: int) -> Outcome:
     """Run `journalctl ARGS`; `now_ns` is what the node's clock shows."""
     wanted = _parse(argv[1:])
     if wanted.problem:
-        return CommandResult("", wanted.problem + "\n", 1)
+        return Outcome("", wanted.problem + "\n", 1)
     if wanted.answer:
-        return CommandResult(_about_journal(host, wanted.answer))
+        return Outcome(_about_journal(host, wanted.answer))
     bounds: dict[str, int] = {}
     for name in ("since", "until"):
         if name in wanted.values:
             instant = parse_instant(wanted.values[name], now_ns)
             if instant is None:
-                return CommandResult("", f"Failed to parse timestamp: {wanted.values[name]}\n", 1)
+                return Outcome("", f"Failed to parse timestamp: {wanted.values[name]}\n", 1)
             bounds[name] = instant
     try:
         pattern = compile_pattern(wanted.values["grep"], "E") if "grep" in wanted.values else None
     except RegexError as error:
-        return CommandResult("", f'Bad pattern "{wanted.values["grep"]}": {error}\n', 1)
+        return Outcome("", f'Bad pattern "{wanted.values["grep"]}": {error}\n', 1)
     entries = [entry for entry in host.journal() if _fits(entry, wanted, bounds)]
     if pattern is not None:
         entries = [entry for entry in entries if pattern.search(entry.text)]
@@ -88,9 +89,9 @@ def run(host: Host, argv: Sequence[str], now_ns: int) -> CommandResult:
     if wanted.reverse:
         entries = entries[::-1]
     if not entries:
-        return CommandResult("-- No entries --\n")
+        return Outcome("-- No entries --\n")
     form = wanted.values.get("output", "short")
-    return CommandResult("".join(_shown(host, entry, form) + "\n" for entry in entries))
+    return Outcome("".join(_shown(host, entry, form) + "\n" for entry in entries))
 
 
 def _about_journal(host: Host, what: str) -> str:

@@ -16,7 +16,7 @@ from simcluster.models.userland.place import Call, Place
 from simcluster.models.userland.stream import Stream
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import journalctl, limits, systemctl
-from simcluster.surface.protocols import Clock, CommandResult, Host, Interrupted
+from simcluster.surface.protocols import Clock, Host, Interrupted
 
 HOME = "/root"
 
@@ -42,13 +42,13 @@ class NodeShell:
         self.clock = clock
         self.kubectl = kubectl
 
-    def sh(self, command: str, stdin: str = "") -> CommandResult:
+    def sh(self, command: str, stdin: str = "") -> Outcome:
         """Run a command line or a script, as `ssh NODE COMMAND` does; its status is that of the last pipeline."""
         return shell_result(
             LoginPlace(self.host, self.clock, self.kubectl), self.clock, command, self._environment(), stdin
         )
 
-    def program(self, argv: Sequence[str]) -> CommandResult | None:
+    def program(self, argv: Sequence[str]) -> Outcome | None:
         """Run a program of the node, as somebody in a chroot of its file system does; None if there is none."""
         place = LoginPlace(self.host, self.clock)
         if not argv or not place.located(argv[0]):
@@ -61,17 +61,17 @@ class NodeShell:
                 "HOSTNAME": self.host.name, "TERM": "dumb"}  # fmt: skip
 
 
-def shell_result(place: Place, clock: Clock, command: str, env: dict[str, str], stdin: str = "") -> CommandResult:
+def shell_result(place: Place, clock: Clock, command: str, env: dict[str, str], stdin: str = "") -> Outcome:
     """What a shell of the place prints that is given a command line."""
     command = raw(command).decode("utf-8", "replace").replace("\0", "")
     try:
         code = compile_script(command, place.face.bash)
     except ShellSyntaxError as problem:
-        return CommandResult("", complaint(problem, place.face, place.face.shell, command), 2)
+        return Outcome("", complaint(problem, place.face, place.face.shell, command), 2)
     return run_code(place, clock, code, env, stdin)
 
 
-def run_code(place: Place, clock: Clock, code: Code, env: dict[str, str], stdin: str = "") -> CommandResult:
+def run_code(place: Place, clock: Clock, code: Code, env: dict[str, str], stdin: str = "") -> Outcome:
     """The same for a script that is compiled."""
     runner = ClockedRunner(place, clock, Interrupted)
     home = env.get("HOME", HOME)
@@ -82,7 +82,7 @@ def run_code(place: Place, clock: Clock, code: Code, env: dict[str, str], stdin:
     outcome = runner.finish()
     cut = bool(getattr(clock, "cut", False))
     out, errors = (raw(text).decode("utf-8", "replace") for text in (outcome.stdout, outcome.stderr))
-    return CommandResult(out, errors, INTERRUPTED if cut else outcome.code)
+    return Outcome(out, errors, INTERRUPTED if cut else outcome.code)
 
 
 class LoginPlace:
@@ -99,7 +99,7 @@ class LoginPlace:
             self._inner.who,
             self._inner.files,
         )
-        self._programs: dict[str, Callable[[Sequence[str]], CommandResult]] = {
+        self._programs: dict[str, Callable[[Sequence[str]], Outcome]] = {
             "systemctl": self._systemctl,
             "service": self._service,
             "journalctl": self._journalctl,
@@ -113,8 +113,7 @@ class LoginPlace:
         if program is None:
             found: Outcome | None = self._inner.own(call)
             return found
-        result = program([call.name, *call.args])
-        return Outcome(result.stdout, result.stderr, result.exit_code)
+        return program([call.name, *call.args])
 
     def program(self, call: Call) -> Outcome | None:
         """Any program of the host."""
@@ -160,20 +159,19 @@ class LoginPlace:
                 "The connection to the server localhost:8080 was refused - did you specify the right host or port?\n"
             )
             return Outcome(stderr=refused, code=1)
-        result = self._client().run(call.args, call.stdin())
-        return Outcome(result.stdout, result.stderr, result.exit_code)
+        return self._client().run(call.args, call.stdin())
 
     def _wall_ns(self) -> int:
         """What the node's clock shows."""
         return self._clock.now + self.offset_ns()
 
-    def _systemctl(self, argv: Sequence[str]) -> CommandResult:
+    def _systemctl(self, argv: Sequence[str]) -> Outcome:
         return systemctl.run(self._host, argv, self._wall_ns())
 
-    def _service(self, argv: Sequence[str]) -> CommandResult:
+    def _service(self, argv: Sequence[str]) -> Outcome:
         if len(argv) < 3:
-            return CommandResult("", "Usage: service < option > | --status-all | [ service_name [ command ] ]\n", 1)
+            return Outcome("", "Usage: service < option > | --status-all | [ service_name [ command ] ]\n", 1)
         return systemctl.run(self._host, ["systemctl", argv[2], argv[1]], self._wall_ns())
 
-    def _journalctl(self, argv: Sequence[str]) -> CommandResult:
+    def _journalctl(self, argv: Sequence[str]) -> Outcome:
         return journalctl.run(self._host, argv, self._wall_ns())

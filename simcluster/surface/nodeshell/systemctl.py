@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from simcluster.models.userland.outcome import Outcome
 from simcluster.surface.nodeshell.clocktext import ago, stamp
 from simcluster.surface.nodeshell.journalctl import entry_line
-from simcluster.surface.protocols import CommandResult, Host, Unit
+from simcluster.surface.protocols import Host, Unit
 
 #: Lines of the journal under `systemctl status`.
 _STATUS_LINES = 10
@@ -25,38 +26,38 @@ _INACTIVE = 3
 _SLICE, _WEIGHT = "system.slice", 100
 
 
-def run(host: Host, argv: Sequence[str], now_ns: int) -> CommandResult:
+def run(host: Host, argv: Sequence[str], now_ns: int) -> Outcome:
     """Run `systemctl ARGS`."""
     flags, words = _split(argv[1:])
     unknown = next((flag for flag in flags if not flag.startswith(_FLAGS)), "")
     if unknown:
         what = f"unrecognized option '{unknown}'" if unknown[:2] == "--" else f"invalid option -- '{unknown[1:2]}'"
-        return CommandResult("", f"systemctl: {what}\n", 1)
+        return Outcome("", f"systemctl: {what}\n", 1)
     verb, names = (words[0], words[1:]) if words else ("list-units", [])
     if verb in ("daemon-reload", "daemon-reexec", "reset-failed"):
-        return CommandResult("")
+        return Outcome("")
     if verb in ("poweroff", "reboot", "halt"):
         done = host.run((verb, *flags))
-        return CommandResult("") if done is not None else CommandResult("", f"Unknown command verb '{verb}'.\n", 1)
+        return Outcome("") if done is not None else Outcome("", f"Unknown command verb '{verb}'.\n", 1)
     if verb in ("list-timers", "list-sockets"):
         kind = verb.removeprefix("list-")
         head = "NEXT LEFT LAST PASSED UNIT ACTIVATES" if kind == "timers" else "LISTEN UNIT ACTIVATES"
-        return CommandResult(f"{head}\n\n0 {kind} listed.\n")
+        return Outcome(f"{head}\n\n0 {kind} listed.\n")
     if verb in ("list-units", "list-unit-files"):
         return _list(host, flags, verb == "list-unit-files")
     if verb == "is-system-running":
         failed = any(unit.failed for unit in host.unit_list())
-        return CommandResult("degraded\n" if failed else "running\n", "", 1 if failed else 0)
+        return Outcome("degraded\n" if failed else "running\n", "", 1 if failed else 0)
     if verb not in ("status", "is-active", "is-failed", "is-enabled", "cat", "show", *_CHANGES):
-        return CommandResult("", f"Unknown command verb '{verb}'.\n", 1)
+        return Outcome("", f"Unknown command verb '{verb}'.\n", 1)
     if not names:
         if verb == "status":
             return _overview(host, now_ns)
-        return CommandResult("", "Too few arguments.\n", 1)
+        return Outcome("", "Too few arguments.\n", 1)
     results = [_one(host, verb, name, flags, now_ns) for name in names]
     separator = "\n" if verb == "status" else ""
     text = separator.join(result.stdout for result in results if result.stdout)
-    return CommandResult(text, "".join(result.stderr for result in results), max(r.exit_code for r in results))
+    return Outcome(text, "".join(result.stderr for result in results), max(r.exit_code for r in results))
 
 
 def _split(args: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -74,45 +75,43 @@ def _split(args: Sequence[str]) -> tuple[list[str], list[str]]:
     return flags, words
 
 
-def _one(host: Host, verb: str, name: str, flags: Sequence[str], now_ns: int) -> CommandResult:
+def _one(host: Host, verb: str, name: str, flags: Sequence[str], now_ns: int) -> Outcome:
     unit = host.unit(name)
     full = name if "." in name else name + ".service"
     if verb in _CHANGES:
         if unit is None:
             failed = "Failed to enable unit: Unit file" if verb == "enable" else f"Failed to {verb} {full}: Unit"
             what = f"{full} does not exist." if verb == "enable" else f"{full} not found."
-            return CommandResult("", f"{failed} {what}\n", 5)
+            return Outcome("", f"{failed} {what}\n", 5)
         problem = host.control(verb, unit.name)
         if "--now" in flags and verb in ("enable", "disable"):
             problem = problem or host.control("start" if verb == "enable" else "stop", unit.name)
-        return CommandResult(
-            "", problem if not problem or problem.endswith("\n") else problem + "\n", 1 if problem else 0
-        )
+        return Outcome("", problem if not problem or problem.endswith("\n") else problem + "\n", 1 if problem else 0)
     if unit is None:
         return _missing(verb, full)
     if verb == "status":
         return _status(host, unit, flags, now_ns)
     if verb == "is-active":
-        return CommandResult(_state(unit) + "\n", "", 0 if unit.active else _INACTIVE)
+        return Outcome(_state(unit) + "\n", "", 0 if unit.active else _INACTIVE)
     if verb == "is-failed":
-        return CommandResult(_state(unit) + "\n", "", 0 if unit.failed else 1)
+        return Outcome(_state(unit) + "\n", "", 0 if unit.failed else 1)
     if verb == "is-enabled":
-        return CommandResult("enabled\n" if unit.enabled else "disabled\n", "", 0 if unit.enabled else 1)
+        return Outcome("enabled\n" if unit.enabled else "disabled\n", "", 0 if unit.enabled else 1)
     if verb == "cat":
-        return CommandResult(_file(unit))
+        return Outcome(_file(unit))
     return _show(unit, flags)
 
 
-def _missing(verb: str, full: str) -> CommandResult:
+def _missing(verb: str, full: str) -> Outcome:
     if verb == "is-active":
-        return CommandResult("inactive\n", "", _MISSING)
+        return Outcome("inactive\n", "", _MISSING)
     if verb == "is-failed":
-        return CommandResult("inactive\n", "", 1)
+        return Outcome("inactive\n", "", 1)
     if verb == "is-enabled":
-        return CommandResult("", f"Failed to get unit file state for {full}: No such file or directory\n", 1)
+        return Outcome("", f"Failed to get unit file state for {full}: No such file or directory\n", 1)
     if verb == "cat":
-        return CommandResult("", f"No files found for {full}.\n", 1)
-    return CommandResult("", f"Unit {full} could not be found.\n", _MISSING)
+        return Outcome("", f"No files found for {full}.\n", 1)
+    return Outcome("", f"Unit {full} could not be found.\n", _MISSING)
 
 
 def _error(host: Host) -> int:
@@ -132,7 +131,7 @@ def _program(unit: Unit) -> str:
     return unit.command.split()[0].rpartition("/")[2] if unit.command else unit.name.partition(".")[0]
 
 
-def _status(host: Host, unit: Unit, flags: Sequence[str], now_ns: int) -> CommandResult:
+def _status(host: Host, unit: Unit, flags: Sequence[str], now_ns: int) -> Outcome:
     mark = "×" if unit.failed else "●" if unit.active else "○"
     enabled = "enabled" if unit.enabled else "disabled"
     changed = unit.changed_ns + _error(host)
@@ -163,7 +162,7 @@ def _status(host: Host, unit: Unit, flags: Sequence[str], now_ns: int) -> Comman
     last = entries[-_line_count(flags) :] if _line_count(flags) else []
     if last:
         lines += ["", *[entry_line(host, entry) for entry in last]]
-    return CommandResult("\n".join(lines) + "\n", "", 0 if unit.active else _INACTIVE)
+    return Outcome("\n".join(lines) + "\n", "", 0 if unit.active else _INACTIVE)
 
 
 def _line_count(flags: Sequence[str]) -> int:
@@ -174,7 +173,7 @@ def _line_count(flags: Sequence[str]) -> int:
     return _STATUS_LINES
 
 
-def _overview(host: Host, now_ns: int) -> CommandResult:
+def _overview(host: Host, now_ns: int) -> Outcome:
     units = host.unit_list()
     failed = sum(1 for unit in units if unit.failed)
     lines = [
@@ -185,7 +184,7 @@ def _overview(host: Host, now_ns: int) -> CommandResult:
         f"   Failed: {failed} units",
         f"    Since: {stamp(_error(host))}; {ago(now_ns - _error(host))}",
     ]
-    return CommandResult("\n".join(lines) + "\n")
+    return Outcome("\n".join(lines) + "\n")
 
 
 def _file(unit: Unit) -> str:
@@ -197,7 +196,7 @@ def _file(unit: Unit) -> str:
     )
 
 
-def _show(unit: Unit, flags: Sequence[str]) -> CommandResult:
+def _show(unit: Unit, flags: Sequence[str]) -> Outcome:
     sub = "failed" if unit.failed else "running" if unit.active else "dead"
     found = {
         "Id": unit.name,
@@ -217,20 +216,20 @@ def _show(unit: Unit, flags: Sequence[str]) -> CommandResult:
     if wanted:
         found = {name: found.get(name, "") for name in wanted}
     if "--value" in flags:
-        return CommandResult("".join(f"{value}\n" for value in found.values()))
-    return CommandResult("".join(f"{name}={value}\n" for name, value in found.items()))
+        return Outcome("".join(f"{value}\n" for value in found.values()))
+    return Outcome("".join(f"{name}={value}\n" for name, value in found.items()))
 
 
 def _property(flag: str) -> str:
     return flag.removeprefix("--property=") if flag.startswith("--") else flag.removeprefix("-p")
 
 
-def _list(host: Host, flags: Sequence[str], files: bool) -> CommandResult:
+def _list(host: Host, flags: Sequence[str], files: bool) -> Outcome:
     units = list(host.unit_list())
     if files:
         lines = [f"{'UNIT FILE':<32} STATE    PRESET"]
         lines += [f"{u.name:<32} {'enabled' if u.enabled else 'disabled':<8} enabled" for u in units]
-        return CommandResult("\n".join([*lines, "", f"{len(units)} unit files listed."]) + "\n")
+        return Outcome("\n".join([*lines, "", f"{len(units)} unit files listed."]) + "\n")
     failed_only = "--failed" in flags or "--state=failed" in flags
     if failed_only:
         units = [unit for unit in units if unit.failed]
@@ -257,4 +256,4 @@ def _list(host: Host, flags: Sequence[str], files: bool) -> CommandResult:
         ]  # fmt: skip
     if legend:
         lines += ["", f"{len(units)} loaded units listed."]
-    return CommandResult("\n".join(lines) + "\n" if lines else "")
+    return Outcome("\n".join(lines) + "\n" if lines else "")
