@@ -63,9 +63,7 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
     type=click.FloatRange(0.0, 1.0),
     help="For such a share of the tasks their impossible twins, too: whose cause nobody can reach, or may not.",
 )
-@click.option(
-    "--jobs", default=0, type=click.IntRange(0), help="Worker processes; 0: as many as there are cores [default]."
-)
+@click.option("--jobs", default=None, type=click.IntRange(1), help="Worker processes [default: all cores].")
 @click.option("--backend", default="local", type=click.Choice(["local", "ray"]), help="Where runs are made.")
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="Run directory [default: runs/eval-N].")
 @click.option("--resume", is_flag=True, help="Go on with the evaluation in --out.")
@@ -136,7 +134,7 @@ class Options(NamedTuple):
     age: str | None
     profile: Profile | None
     impossible: float
-    jobs: int
+    jobs: int | None
     backend: str
     out: Path | None
     resume: bool
@@ -213,7 +211,7 @@ def _evaluate(plan: Plan, directory: RunDirectory, options: Options, remarks: Co
     )  # fmt: skip
     with Progress(*columns, console=remarks, transient=True) as progress:
         bar = progress.add_task("starting workers", total=len(plan.runs()), completed=done)
-        return where(plan, directory, options.jobs, _Bar(progress, bar))
+        return where(plan, directory, options.jobs or 0, _Bar(progress, bar))
 
 
 def _backend(name: str) -> Callable[[Plan, RunDirectory, int, Listener], list[Record]]:
