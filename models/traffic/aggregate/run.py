@@ -376,6 +376,8 @@ class AggregateRun(RunState):
             if self.guards:
                 self._guard_fresh(tick, edges, fresh)
             calls[edges] += fresh[edges]
+            if self.connections:
+                self.connections.step(self, tick, level, calls)
             left = queues.step(level, self.cuts.sent(calls))
             self._left[lanes] = left
             if self._answering:
@@ -392,6 +394,8 @@ class AggregateRun(RunState):
             rows, below = layout.level_late[level]
             if len(rows):
                 self._late_fresh += np.bincount(below, left[rows - lanes.start] * per_visit[below], layout.edges)
+        if self.connections:
+            self.connections.rest(self)
         if visits is not None:
             ages = self.ages(tick)
             self.caches.step(tick, visits, self.answered, self.in_time(tick), ages)
