@@ -6,6 +6,7 @@ from typing import Any
 
 from simcluster.engine.streams import mix
 from simcluster.models.machine import hostnet
+from simcluster.models.machine.hosttools import virtuallinks
 from simcluster.models.machine.hosttools.table import TOOLS
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.nodetree import NodeTree
@@ -22,6 +23,8 @@ from simcluster.models.userland.stream import Stream
 MISSING = ("busybox", "gawk", "tmux")
 #: Programs that the table answers although a node has them, too: there is nothing of the node in their answers.
 _COMMON = ("date", "id", "kill")
+#: Where links are made up.
+_LINKED = ("/proc/", "/var/log/containers/")
 #: Programs of administrators (Ubuntu 24.04).
 _SBIN = frozenset(
     [
@@ -44,6 +47,8 @@ _SBIN = frozenset(
         "lsmod",
         "mkfs.ext4",
         "modprobe",
+        "rmmod",
+        "tcpdump",
         "nft",
         "nvme",
         "poweroff",
@@ -72,6 +77,9 @@ class NodeFiles:
         said = self.machine.files.adorned.get(path, {})
         if "target" in said:
             return Stat("link", len(str(said["target"])), 0o777, **{**said, "target": str(said["target"])})
+        target = virtuallinks.link(self.machine, path) if path.startswith(_LINKED) else ""
+        if target:
+            return Stat("link", len(target), 0o777, target=target)
         found = self.tree.look(path)
         if found is None:
             return None

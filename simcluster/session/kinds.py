@@ -20,6 +20,7 @@ from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import NodeShell
 from simcluster.surface.protocols import Clock, Outcome, Workstation
 from simcluster.world import World
+from simcluster.world.deskforward import forwarded
 from simcluster.world.deskuplink import DeskUplink
 from simcluster.world.graphs import UNNAMED, add_users, deploy_graph, graph_in, habits_of
 
@@ -67,9 +68,9 @@ class Executor:
         self.uplink = DeskUplink(world, self.clock)
         self._encoder = Encoder()
         self._kubectls: dict[str, Kubectl] = {}
-        self.desk = Desk(self.clock, Doors(self._own_kubectl, self.login, self.exchange))
+        self.desk = Desk(self.clock, Doors(self._own_kubectl, self.login, self.exchange, self.forwarded))
         for machine in world.machines.values():
-            machine.login_shell = NodeShell(machine, self.clock)
+            machine.login_shell = NodeShell(machine, self.clock, None, world.host_programs)
 
     def kubectl(self, request: Request) -> Outcome:
         """`kubectl TEXT`, without a shell."""
@@ -94,6 +95,10 @@ class Executor:
         answer = server.run(list(argv), stdin)
         return Outcome("") if answer is None else Outcome(answer.stdout, answer.stderr, answer.code)
 
+    def forwarded(self, namespace: str, pod: str, argv: Sequence[str], stdin: str) -> Outcome:
+        """curl or wget over a forwarded port: the connection is made in the pod's network."""
+        return forwarded(self.world, namespace, pod, argv, stdin)
+
     def http(self, request: Request) -> Outcome:
         """One exchange with the API server, as `session.http` writes it."""
         return http.execute(self, request.text, self._encoder)
@@ -111,7 +116,7 @@ class Executor:
             return Outcome("", f"ssh: connect to host {name} port 22: No route to host\n", 255)
         if self.operator != ADMIN:
             return Outcome("", f"root@{name}: Permission denied (publickey).\n", 255)
-        return NodeShell(machine, clock, self._own_kubectl).sh(command, stdin)
+        return NodeShell(machine, clock, self._own_kubectl, self.world.host_programs).sh(command, stdin)
 
     def container(self, request: Request) -> Outcome:
         """A command line for the shell of a container, by `kubectl exec`."""

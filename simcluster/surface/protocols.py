@@ -122,6 +122,12 @@ class Unit(Protocol):
     command: str
     slice: str  # of its control group
     cpu_weight: int
+    restart: str  # `no`, `always`, `on-failure`
+    restart_ns: int
+    masked: bool
+    result: str
+    restarts: int
+    dropins: dict[str, str]
 
     @property
     def control_group(self) -> str:
@@ -140,7 +146,16 @@ class Host(Protocol):
         """All units, sorted by name."""
 
     def control(self, action: str, name: str) -> str:
-        """systemctl start, stop, restart, enable or disable a unit; an error text or ""."""
+        """systemctl start, stop, restart, enable, disable, mask or unmask a unit; an error text or ""."""
+
+    def signal_unit(self, name: str, signal: str) -> None:
+        """A signal to a unit's main process."""
+
+    def set_weight(self, name: str, weight: int, *, lasts: bool) -> None:
+        """CPUWeight= of a unit; `lasts` beyond the next boot."""
+
+    def is_restarting(self, name: str) -> bool:
+        """Whether a unit waits for its automatic restart."""
 
     def journal(self) -> Iterable[JournalEntry]:
         """The journal, oldest first."""

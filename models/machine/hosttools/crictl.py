@@ -43,9 +43,23 @@ def crictl(machine: Machine, args: list[str], stdin: str) -> Outcome:
         flag = re.sub(r".*'(.*)'", r"\1", asked.problem)
         said = f"flag provided but not defined: -{flag.lstrip('-')}"
         return Outcome("", f"Incorrect Usage: {said}\n\n", 1) if flag else Outcome("", f"{said}\n", 1)
-    if asked.has("f"):
-        return Outcome("", "crictl: following (-f) needs a terminal, and there is none here; use --tail\n", 1)
+    if asked.has("f") and verb == "logs":
+        return _followed(machine, asked, args, stdin)
     return _VERBS[verb](machine, asked)
+
+
+def _followed(machine: Machine, asked: Options, args: list[str], stdin: str) -> Outcome:
+    """`logs -f`: what has come since the last look, until the container ends or somebody presses Ctrl-C."""
+    container = _find(machine, asked.words[0]) if asked.words else None
+    if container is None or not container.running:
+        return _logs(machine, asked)
+    now = machine.sim.now
+    if stdin.isdigit():
+        new = [line for line in container.log.read() if line.t_ns > int(stdin)]
+        text = "".join(f"{line.text}\n" for line in new)
+    else:
+        text = _logs(machine, asked).stdout
+    return Outcome(text, "", 0, SECOND, then=("crictl", *args), then_stdin=str(now))
 
 
 def _fatal(machine: Machine, text: str) -> Outcome:

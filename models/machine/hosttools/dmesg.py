@@ -24,8 +24,6 @@ def dmesg(machine: Machine, args: list[str], stdin: str) -> Outcome:
     asked = parse(args, "THtrxCcwWkuPLedDESp", "lfnsF time since until", _LONG)
     if asked.problem or asked.words:
         return asked._replace(problem=asked.problem or "bad usage").refused("dmesg")
-    if asked.has("w", "W"):
-        return Outcome("", "dmesg: following (-w) needs a terminal, and there is none here\n", 1)
     wanted = _levels(asked.values.get("l", ""))
     if wanted is None:
         return Outcome("", f"dmesg: unknown level '{asked.values['l']}'\n", 1)
@@ -42,7 +40,17 @@ def dmesg(machine: Machine, args: list[str], stdin: str) -> Outcome:
         machine.os.cleared_ns = machine.sim.now
     if asked.has("C"):
         return Outcome("")
+    if asked.has("w", "W"):
+        return _followed(machine, asked, args, lines, stdin)
     return Outcome("".join(_shown(machine, asked, lines)))
+
+
+def _followed(machine: Machine, asked: Options, args: list[str], lines: list[JournalLine], stdin: str) -> Outcome:
+    """What has come since the last look; it goes on until somebody presses Ctrl-C."""
+    now = machine.sim.now
+    since = int(stdin) if stdin.isdigit() else now if asked.has("W") else -1
+    new = [line for line in lines if since < line.t_ns - line.wrong_ns]
+    return Outcome("".join(_shown(machine, asked, new)), "", 0, SECOND, then=("dmesg", *args), then_stdin=str(now))
 
 
 def _levels(text: str) -> list[int] | None:

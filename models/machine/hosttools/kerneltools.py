@@ -8,6 +8,7 @@ from __future__ import annotations
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.hosttools.sockettools import sockets
+from simcluster.models.machine.kernel import sysctlfiles
 from simcluster.models.machine.kernel.descriptors import BASE, DEFAULT_LIMIT
 from simcluster.models.machine.kernel.proctable import Process, processes
 from simcluster.models.machine.machine import Machine
@@ -27,6 +28,11 @@ _CONNTRACK = {"-p": "p", "--proto": "p", "--protonum": "p", "--state": "state", 
 def _sysctl(machine: Machine, args: list[str], stdin: str) -> Outcome:
     letters = "".join(word[1:] for word in args if word.startswith("-") and not word.startswith("--"))
     words = [word for word in args if not word.startswith("-")]
+    if "--system" in args:
+        return Outcome(*sysctlfiles.apply_all(machine))
+    if "p" in letters or any(word.startswith("--load") for word in args):
+        given = [word.partition("=")[2] for word in args if word.startswith("--load=")]
+        return Outcome(*sysctlfiles.apply(machine, [*words, *given] or ["/etc/sysctl.conf"]))
     if "a" in letters or "--all" in args:
         words = machine.os.sysctls.names()
     out, errors = "", ""

@@ -1,8 +1,8 @@
 """`kill`, `pkill` and `pgrep` on a node: processes end, and what watches them notices.
 
 Formats: procps-ng 4.0.4 and bash 5.2 (Ubuntu 24.04). TERM, KILL, INT, QUIT and HUP end a process; other
-signals do nothing here. A unit whose process is killed by KILL has failed, by the others it is inactive.
-Left out: process groups, threads, kernel threads, automatic restarts of units.
+signals do nothing here. A unit whose process is killed by KILL has failed, by the others it is inactive, until it
+starts again as its `Restart=` says. Left out: process groups, threads, kernel threads.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Programs about the whole machine: `hostname`, `uname`, `nproc`, `id`, `last reboot`.
+"""Programs about the whole machine: `hostname`, `hostnamectl`, `uname`, `nproc`, `id`, `who`, `last reboot`.
 
-Format: coreutils 9.4 (Ubuntu 24.04).
+Format: coreutils 9.4, systemd 255 (Ubuntu 24.04).
 """
 
 from __future__ import annotations
@@ -43,6 +43,34 @@ def user_id(machine: Machine, args: list[str], stdin: str) -> Outcome:
     return Outcome("uid=0(root) gid=0(root) groups=0(root)\n")
 
 
+def hostnamectl(machine: Machine, args: list[str], stdin: str) -> Outcome:
+    """hostnamectl: who the machine is."""
+    words = [word for word in args if not word.startswith("-")]
+    verb, identity = words[0] if words else "status", machine.identity
+    if verb in ("hostname", "set-hostname") and len(words) > 1:
+        return Outcome("", "Could not set static hostname: Access denied\n", 1)
+    if verb == "hostname":
+        return Outcome(f"{machine.name}\n")
+    if verb != "status":
+        return Outcome("", f"Unknown command verb '{verb}'.\n", 1)
+    boot = identity.boot_id.replace("-", "")
+    rows = (("Static hostname", machine.name), ("Icon name", "computer-server"), ("Chassis", "server"),
+            ("Machine ID", identity.machine_id.replace("-", "")), ("Boot ID", boot),
+            ("Operating System", identity.os_image), ("Kernel", f"Linux {identity.kernel_version}"),
+            ("Architecture", "x86-64"))  # fmt: skip
+    return Outcome("".join(f"{name:>16}: {value}\n" for name, value in rows))
+
+
+def who(machine: Machine, args: list[str], stdin: str) -> Outcome:
+    """who: whoever is logged in."""
+    text = format_rfc3339(machine.os.clock.now_ns())
+    if "-b" in args:
+        boot = machine.boots[-1]
+        began = format_rfc3339(boot.started_ns + boot.wrong_ns)
+        return Outcome(f"         system boot  {began[:10]} {began[11:16]}\n")
+    return Outcome(f"root     pts/0        {text[:10]} {text[11:16]} (172.18.0.1)\n")
+
+
 def last(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """last: boots, the latest first, and who is logged in."""
     words = [arg for arg in args if not arg.startswith("-")]
@@ -64,4 +92,12 @@ def _when(t_ns: int, *, seconds: bool = False) -> str:
     return f"{weekday(t_ns)} {month_name(int(text[5:7]))} {int(text[8:10]):2d} {clock}"
 
 
-TOOLS = {"hostname": hostname, "id": user_id, "last": last, "nproc": nproc, "uname": uname}
+TOOLS = {
+    "hostname": hostname,
+    "hostnamectl": hostnamectl,
+    "who": who,
+    "id": user_id,
+    "last": last,
+    "nproc": nproc,
+    "uname": uname,
+}

@@ -77,7 +77,10 @@ def _run(call: ToolCall, limit_ns: int) -> Outcome | None:
     if own is not None:
         return own
     if not (
-        is_file or call.name in SHELLS or call.name in _AS_PROGRAMS or located(place.face, call.name, tuple(TOOLS))
+        is_file
+        or call.name in SHELLS
+        or call.name in _AS_PROGRAMS
+        or located(place.face, call.name, tuple(TOOLS), place.absent)
     ):
         return None
     code: Code = (("cmd", (), tuple((("lit", word, True),) for word in call.argv), (), 1),)

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from simcluster.models.machine.imagetools import bulk, disk, dns, git, netcat, network, openssl, system
+from simcluster.models.machine.imagetools import (
+    bulk,
+    disk,
+    dns,
+    git,
+    netcat,
+    network,
+    networkstate,
+    openssl,
+    processstate,
+    system,
+)
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall
 
 TOOLS: dict[str, Tool] = {
@@ -14,6 +25,8 @@ TOOLS: dict[str, Tool] = {
     **bulk.TOOLS,
     **openssl.TOOLS,
     **git.TOOLS,
+    **networkstate.TOOLS,
+    **processstate.TOOLS,
 }
 #: Variables of every shell.
 _SHELL = ("PATH", "HOSTNAME", "HOME", "PWD", "OLDPWD", "SHLVL", "_", "TERM")

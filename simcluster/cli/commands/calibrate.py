@@ -78,8 +78,17 @@ def fit(folders: tuple[Path, ...], out: Path, cluster: str) -> int:
 @_recordings
 @required_profile
 @_seeds
-def replay(folders: tuple[Path, ...], profile: Profile, seeds: int) -> int:
-    """Let simulated clusters with a profile live through recordings, and print the error of each quantity."""
+@click.option("--traces", "by_request", is_flag=True, help="Replay traced requests one by one instead.")
+@click.option("--slow", multiple=True, help="SERVICE@FROM-TO, such as store@40s-70s: told from its own spans.")
+@click.option("--sampled", default=1.0, show_default=True, help="The share of requests that was traced.")
+@click.option("--json", "as_json", is_flag=True, help="Windows of --traces as one JSON object.")
+def replay(folders: tuple[Path, ...], profile: Profile, seeds: int, by_request: bool, **how: Any) -> int:
+    """Let simulated clusters with a profile live through recordings, and print the error of each quantity.
+
+    With --traces each traced request comes when it came, and the profile's call graph says what becomes of it.
+    """
+    if by_request:
+        return _retraced(folders, profile, seeds, **how)
     report = _report(folders, profile, seeds, before=False)
     for row in report.rows:
         after = row.figures(row.after)
@@ -130,6 +139,40 @@ def check(folders: tuple[Path, ...], profile: Profile, seeds: int, tolerance: Pa
         click.echo(line)
     click.echo("within tolerance" if not drift else f"{len(drift)} out of tolerance")
     return FAILED if drift else DONE
+
+
+def _retraced(
+    folders: tuple[Path, ...], profile: Profile, seeds: int, slow: tuple[str, ...], sampled: float, as_json: bool
+) -> int:
+    _needed()
+    import json
+
+    from simcluster.calibration.requests import Slowed, retrace
+
+    if not profile.services:
+        raise click.UsageError("the profile has no call graph: fit one to a recording with traces")
+    for one in _read(folders):
+        try:
+            stretches = [Slowed.parse(text) for text in slow]
+            found = retrace(one.traces(), profile.services, stretches, seeds=seeds, sampled=sampled).to_dict()
+        except ValueError as problem:
+            raise click.UsageError(f"{one.folder}: {problem}") from None
+        if as_json:
+            click.echo(json.dumps({"recording": str(one.folder), **found}))
+            continue
+        for what, factor in found["slowed"].items():
+            click.echo(f"{what}: own work {factor:g} times as long, by its own spans")
+        for words in found["unknown"]:
+            click.echo(words)
+        click.echo(f"{'from s':>8} {'requests':>9} {'p50 s':>9} {'foretold':>9} {'p90 s':>9} {'foretold':>9}  coverage")
+        for window in found["windows"]:
+            figures = [window[name][which] for name in ("p50", "p90") for which in ("recorded", "foretold")]
+            shown = " ".join(f"{figure:9.4g}" for figure in figures)
+            covered = "" if window["coverage"] is None else f"{window['coverage']:.0%}"
+            click.echo(f"{window['begin_s']:8g} {window['requests']:9} {shown}  {covered}")
+        medians = ", ".join(f"{name} {found[name]:.1%}" for name in ("p50", "p90", "p99") if found[name] is not None)
+        click.echo(f"median error of the windows: {medians or 'too few requests'}")
+    return DONE
 
 
 def _report(folders: tuple[Path, ...], profile: Profile, seeds: int, *, before: bool = True) -> Report:

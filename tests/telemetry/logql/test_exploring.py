@@ -67,6 +67,11 @@ def test_values_of_a_field() -> None:
             {"line_limit": "5001"},
             "max entries limit per query exceeded, limit > max_entries_limit_per_query (5001 > 5000)",
         ),
+        (
+            "query_range",
+            {"query": f"{GEO} | line_format `{{{{.msg | humanize}}}}`"},
+            'parse error : invalid line template: template: line:1: function "humanize" not defined',
+        ),
         ("patterns", {"query": f"{GEO} |= `x`"}, "parse error : only label matchers is supported"),
         ("patterns", {"start": "2", "end": "1"}, "end timestamp must not be before or equal to start time"),
         ("query_range", {"interval": "-1"}, "interval must be >= 0"),
@@ -91,6 +96,21 @@ def test_patterns_say_what_differs_and_when() -> None:
     assert stamps == sorted(stamps)
     assert all(at % 10 == 0 and FIRST - 10 <= at <= FIRST + 50 for at in stamps)
     assert found("patterns", query='{app="none"}') == {"status": "success", "data": []}
+
+
+@pytest.mark.parametrize(
+    ("template", "line"),
+    [
+        ('{{__timestamp__ | date "2006-01-02 15:04:05.000"}}', "2026-11-21 20:49:53.000"),
+        ('{{__timestamp__ | date "Mon Jan _2 3:04PM MST"}}', "Sat Nov 21 8:49PM UTC"),
+        ('{{"2026-03-02 09:30" | toDate "2006-01-02 15:04" | unixEpoch}}', "1772443800"),
+        ('{{unixToTime "1772442000000" | date "2006"}}', "2026"),
+        ('{{(fromJson __line__).msg}}', "nearby"),
+    ],
+)  # fmt: skip
+def test_templates_print_instants(template: str, line: str) -> None:
+    lines = found("query_range", query=f"{GEO} | line_format `{template}`", limit="1")["data"]["result"]
+    assert lines[0]["values"][0][1] == line
 
 
 def test_lines_may_be_thinned_out() -> None:

@@ -78,7 +78,7 @@ def make(*argv: str, env: dict[str, str] | None = None, mounts: tuple[Mount, ...
         cast(Any, node),
         sandbox,
         ContainerSpec(
-            "shop", "web-0", "uid", "app", "busybox", argv, env=tuple((env or {}).items()), mounts=mounts, **spec
+            "shop", "web-0", "uid", "app", "acme/tools:1", argv, env=tuple((env or {}).items()), mounts=mounts, **spec
         ),
         "c1",
     )
