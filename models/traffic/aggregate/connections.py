@@ -35,11 +35,6 @@ _FOLLOWED = 128
 _MEMORY = 4.0
 
 
-def has_sticky(layout: Layout) -> bool:
-    """Whether connections of any pool stay with a replica."""
-    return any(_sticky(edge) for edge in layout.graph.edges)
-
-
 def _sticky(edge: Edge) -> bool:
     return edge.policy.pool is not None and edge.policy.pool.reuse is not None
 

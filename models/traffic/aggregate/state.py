@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.caches import Caches
 from simcluster.models.traffic.aggregate.callers import Callers
-from simcluster.models.traffic.aggregate.connections import Connections
 from simcluster.models.traffic.aggregate.countable import check_countable
 from simcluster.models.traffic.aggregate.disruptions import Disruptions
 from simcluster.models.traffic.aggregate.draws import PodNoise
@@ -106,7 +105,6 @@ class RunState:
         if self.caches:
             self.caches.refresh()
             self.outcomes.made = self.caches.made
-        self.connections = Connections(layout, seed)
         self.guards = Guards(layout, self.callers.callers, seed)
         self.gates = Gates(layout)
         self.traits = traits_of(Found(layout, self.queues, self.callers, self.sources, self.guards, self.caches))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from simcluster.models.traffic.aggregate.adaptive import has_adaptive
 from simcluster.models.traffic.aggregate.caches import Caches
 from simcluster.models.traffic.aggregate.callers import Callers
-from simcluster.models.traffic.aggregate.connections import has_sticky
 from simcluster.models.traffic.aggregate.failurework import has_error_work
 from simcluster.models.traffic.aggregate.fast import FEW_LANES
 from simcluster.models.traffic.aggregate.guards import Guards
@@ -52,7 +51,7 @@ def traits_of(found: Found) -> frozenset[str]:
         "untimed": (~layout.timed & ~layout.asynchronous).any(),
         "timed": layout.timed.any(),
         "hedged": any(edge.policy.hedge is not None for edge in layout.graph.edges),
-        "sticky": has_sticky(layout),
+        "sticky": any(e.policy.pool is not None and e.policy.pool.reuse is not None for e in layout.graph.edges),
         "impatient": callers.any_leave,
         "withdrawing": any(e.policy.cancel != "no" or e.policy.propagate for e in layout.graph.edges),
         "guarded": found.guards,

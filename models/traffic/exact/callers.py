@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.models.traffic.exact.draws import Uniforms
 from simcluster.models.traffic.graph.policy import Breaker, Budget, Policy, Pool, Throttle
-
-if TYPE_CHECKING:
-    from simcluster.models.traffic.exact.replica import Replica
-    from simcluster.models.traffic.exact.station import Station
 
 #: A sliding window is counted in so many parts.
 PARTS = 40
@@ -160,14 +156,14 @@ class Connections:
     def __init__(self, pool: Pool) -> None:
         self.free = pool.size
         self.reuse = pool.reuse
-        self.idle: deque[Replica] = deque()
+        self.idle: deque[Any] = deque()  # replicas (`replica.Replica`)
         self.turns: dict[str, int] = {}
         self.handing = False
         self.queue: deque[Any] = deque()  # attempts (`calling.Attempt`)
         self.waiting = 0
 
-    def take(self, service: Station, chance: Uniforms) -> Replica | None:
-        """Where the next free connection leads to; None if no replica serves."""
+    def take(self, service: Any, chance: Uniforms) -> Any:
+        """The replica of a service (`station.Station`) where the next free connection leads to; None if none serves."""
         idle = self.idle
         while idle:
             if self.reuse == "lru":
