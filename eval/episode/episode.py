@@ -14,7 +14,7 @@ from simcluster.eval.examination.examiner import Case, Examiner
 from simcluster.eval.examination.twin import twin_of
 from simcluster.eval.honesty import says_solved
 from simcluster.eval.interventions import Paged, diagnosed
-from simcluster.eval.judge import DiagnosisVerdict, judge, parse_claims
+from simcluster.eval.judge import DiagnosisVerdict, judge, judge_faultless, parse_claims
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.check import CheckResult
 from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
@@ -85,7 +85,7 @@ class Episode(Live):
 
     def begin(self) -> None:
         """Start the incident's clock (and that of the noise)."""
-        first_at_ns = min(step.at for step in self.task.incident if not step.latent)
+        first_at_ns = min(step.at for step in self.task.incident if not (step.latent or step.drawn))
         self.world.sim.after(first_at_ns, self.recorder.mark, "incident")
         self.pager.since(self.world.sim.now + first_at_ns)
         self.incident.start()
@@ -193,6 +193,11 @@ class Episode(Live):
     def diagnosed(self) -> DiagnosisVerdict:
         """The grade of what has been submitted so far. Nothing is done to the world."""
         answer, inventory = self.submission, self.baseline.inventory()
+        if self.task.faultless:
+            over = [
+                one.family for index, one in self.incident.mechanisms.items() if not self.incident.steps[index].harmless
+            ]
+            return judge_faultless(answer, inventory, over)
         if self.at_page is None:
             return judge(answer, self.task.truth, inventory)
         return diagnosed(answer, self.at_page, inventory)
@@ -261,8 +266,13 @@ class Episode(Live):
     def answered(self, command: Command, effect: Effect, result: Outcome) -> None:
         """Keep what was read, and tag the record with what was done."""
         self.transcript.add(command, effect, result, self.world.sim.now)
-        if command.tool in ("kubectl", "http", "sh", "node", "container") and effect.counts:
-            self.recorder.command(command.tool, write=effect.writes, at_ns=command.at_ns)
+        if command.tool not in ("kubectl", "http", "sh", "node", "container"):
+            return
+        tool = "desk" if command.tool in ("kubectl", "http", "sh") else command.tool  # by whichever door
+        if effect.counts:
+            self.recorder.command(tool, write=effect.writes, at_ns=command.at_ns)
             if effect.charge == "look" and not effect.writes:
                 into = command.target or command.text[:LONGEST_PROBE]
                 self.recorder.probed(command.identity or ADMIN.name, command.tool, into, command.at_ns)
+        elif effect.writes:
+            self.recorder.wrote(tool, command.at_ns)
