@@ -1,4 +1,4 @@
-"""Rows P1, E1, J1, A1: what sustains and what ends metastable failures besides retries, against theory.
+"""Rows P1, E1, J1, A1, L1: what sustains and what ends metastable failures besides retries, against theory.
 
 Their sources publish rules and no figures that could be read; what the rules imply is computed here.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from simcluster.eval.validation import theory
 from simcluster.eval.validation.context import Context
 from simcluster.eval.validation.copies import Copies
 from simcluster.eval.validation.finding import Share, estimate
-from simcluster.eval.validation.queues import EXPONENTIAL, MEANS, over_load, station
+from simcluster.eval.validation.queues import EXPONENTIAL, MEANS, TAILS, over_load, station
 from simcluster.eval.validation.row import Row
 from simcluster.eval.validation.storms import backlogged, cut, good, runs, timed
 
@@ -102,8 +103,73 @@ def a1(context: Context) -> None:
     context.note("gradient: response time (ms), limit / 800", limit / 0.8, took, 1.0 / 0.8)
 
 
+def _linked(reuse: str, clients: int, **more: Any) -> dict[str, Any]:
+    """Clients with eight connections each over links, single queries and eight side by side."""
+    query = {"service": "links", "timeout": "500ms", "pool": {"name": "db", "size": 8, "reuse": reuse, **more}}
+    operations = {
+        "one": {"steps": [{"call": query}]},
+        "many": {"steps": [{"fan_out": {"width": 8, "call": query}}]},
+    }
+    return {"replicas": clients, "workers": None, "operations": operations}
+
+
+def _imbalance(reuse: str, later: float | None) -> dict[str, Any]:
+    step, wait = {"call": {"service": "db"}}, {"law": "exponential", "mean": "2ms"}
+    event = {"service": "links", "factor": 0.1, "replicas": [0]}
+    events: list[dict[str, Any]] = [{"at": "2s", "for": "1s", "capacity": event}]
+    if later is not None:
+        events.append({"at": "7s", "rate": {"name": "pages", "rate": later}})
+    return {
+        "run": {"duration": "13s", "window": "1s"},
+        "services": {
+            "web": _linked(reuse, 100, hold="answer"),
+            "links": {
+                "replicas": 4, "blocking": False, "balancer": "round_robin",
+                "operations": {"pass": {"work": {"law": "exponential", "mean": "1ms"}, "steps": [step]}},
+            },
+            "db": {"workers": None, "operations": {"query": {"steps": [{"wait": wait}]}}},
+        },
+        "load": {
+            "pages": {"target": "web/one", "open": {"rate": 1200}},
+            "lists": {"target": "web/many", "open": {"rate": 100}},
+        },
+        "events": events,
+    }  # fmt: skip
+
+
+def l1(context: Context) -> None:
+    """The order of a pool by the balance equations, and the link that all want."""
+    slow, work = 3.0, 0.01
+    for reuse in ("mru", "lru"):
+        pass_on = {"pass": {"work": {"law": "exponential", "mean": "10ms"}}}
+        links = {"replicas": 2, "workers": None, "balancer": "round_robin", "operations": pass_on}
+        graph = {
+            "run": {"duration": f"{context.size(400, 50)}s", "warmup": "5s", "window": "5s"},
+            "services": {"web": _linked(reuse, 16, waiting=0), "links": links},
+            "load": {
+                "pages": {"target": "web/one", "open": {"rate": 320}},
+                "lists": {"target": "web/many", "open": {"rate": 8}},
+            },
+            "events": [{"at": "0s", "capacity": {"service": "links", "factor": 1.0 / slow, "replicas": [0]}}],
+        }
+        rows = context.run(graph).services["links"][1:]
+        # of queries of 10 and 30 ms so many are under way that the share of the slow ones follows
+        found = estimate([(row.busy * 5.0 / row.served / work - 1.0) / (slow - 1.0) for row in rows])
+        expected = theory.pool_shares({1: 20.0, 8: 0.5}, (slow * work, work), 4, reuse)[0]
+        context.note(f"share over the slower of two links, {reuse}", expected, found, expected * TAILS[context.engine])
+    count = context.size(12, 3)
+    for name, graph, stays in (
+        ("mru: share of runs in which a link stays overloaded", _imbalance("mru", None), 1.0),
+        ("lru: the same", _imbalance("lru", None), 0.0),
+        ("mru: the same, shed to 600 + 200 < 1000 queries a second", _imbalance("mru", 600.0), 0.0),
+    ):
+        # connections over the link: 200; a tenth of them wait where all want it
+        hits = sum(run.services["links"][-1].queue > 20.0 for run in context.runs(graph, count))
+        context.share(name, stays, 0, Share(hits, count))
+
+
 _SAMPLING = "as of Q1 beyond the 99 % interval"
-#: P1, E1, J1, A1.
+#: P1, E1, J1, A1, L1.
 ROWS: dict[str, Row] = {
     "P1": Row("M/G/1 processor sharing, rho 0.8", "theory: E[S]/(1 - rho) (Kleinrock 1976)", _SAMPLING, p1),
     "E1": Row(
@@ -123,5 +189,13 @@ ROWS: dict[str, Row] = {
         "Envoy, adaptive concurrency filter (the rule; no figures); theory: L - sqrt(L) = 1.25 x 8",
         "one request: limits are whole; 1 % of the throughput, on aggregate 3 %",
         a1,
+    ),
+    "L1": Row(
+        "link imbalance: pools that take the connection used last, over links of unequal speed",
+        "Bronson, Facebook 2014, and Bronson et al., HotOS 2021, section 2.4 (no figures); theory: balance equations "
+        "of a pool; it may stay while single queries and a link's part of the others are more than it carries",
+        "shares: as quantiles of Q1 beyond the 99 % interval; outcomes are shares of runs, compared by a "
+        "two-proportion test at 1 %",
+        l1,
     ),
 }

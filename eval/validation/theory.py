@@ -8,7 +8,10 @@ Impatient Customers, MSOM 4 (2002) (Erlang-A).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
+
+import numpy as np
 
 
 def erlang_c(load: float, servers: int) -> float:
@@ -114,3 +117,49 @@ def cold_cache(weights: list[float], rate: float, cap: float, seconds: float, st
         share = min(1.0, cap / misses)
         inside = [x + (1.0 - x) * -math.expm1(-rate * p * share * step) for p, x in zip(weights, inside, strict=True)]
     return math.fsum(p * x for p, x in zip(weights, inside, strict=True))
+
+
+def pool_shares(asked: Mapping[int, float], times: tuple[float, ...], each: int, reuse: str) -> list[float]:
+    """Share of the queries of one pool that go over each way, by the balance equations of its Markov chain.
+
+    Args:
+        asked: how many queries are sent at once -> how often, Poisson; those that find no free connection are not made.
+        times: mean of the exponential time that a query takes over each way; `each` connections lead over each.
+        reuse: `mru` takes the connections given back last, `lru` those free for the longest.
+    """
+    full = tuple(way for way in range(len(times)) for _ in range(each))
+    place = {full: 0}
+    states = [full]
+    moves: list[tuple[int, int, float, tuple[int, ...]]] = []
+    for state in states:  # grows on the way
+        for after, rate, taken in _pool_moves(state, asked, times, each, reuse):
+            if after not in place:
+                place[after] = len(states)
+                states.append(after)
+            moves.append((place[state], place[after], rate, taken))
+    balance = np.zeros((len(states), len(states)))
+    for source, target, rate, _ in moves:
+        balance[target, source] += rate
+        balance[source, source] -= rate
+    balance[-1] = 1.0
+    chances = np.linalg.solve(balance, np.eye(len(states))[-1])
+    flows = [
+        math.fsum(chances[at] * rate * taken.count(way) for at, _, rate, taken in moves) for way in range(len(times))
+    ]
+    return [flow / math.fsum(flows) for flow in flows]
+
+
+def _pool_moves(
+    state: tuple[int, ...], asked: Mapping[int, float], times: tuple[float, ...], each: int, reuse: str
+) -> Iterator[tuple[tuple[int, ...], float, tuple[int, ...]]]:
+    """Where a pool goes from its free connections (ways, given back last at the end), how fast, and what was taken."""
+    for width, rate in asked.items():
+        count = min(width, len(state))
+        if count and reuse == "mru":
+            yield state[: len(state) - count], rate, state[len(state) - count :]
+        elif count:
+            yield state[count:], rate, state[:count]
+    for way, mean in enumerate(times):
+        busy = each - state.count(way)
+        if busy:
+            yield (*state, way), busy / mean, ()

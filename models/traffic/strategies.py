@@ -41,6 +41,7 @@ TRAITS = {
     "untimed": "somebody waits for an answer without a time-out",
     "timed": "somebody waits for an answer with a time-out",
     "hedged": "a second attempt is made beside the first",
+    "sticky": "connections of a pool stay with a replica",
     "impatient": "attempts end by lost patience",
     "withdrawing": "callers take requests back, or tell callees until when they wait",
     "guarded": "a breaker or an adaptive throttle refuses attempts",
@@ -107,7 +108,7 @@ STRATEGIES = {
         _strategy(
             "wide", "aggregate",
             "contended cached looped ranked heaped rate_limited delay_limited sharing costly_failures "
-            "adaptive hedged impatient closed coarse",
+            "adaptive hedged sticky impatient closed coarse",
             "hardly anybody can miss a deadline, nobody a bound: a second is one tick, waits are drawn from their "
             "stationary laws",
             "aggregate.wide:Wide", "law",
@@ -115,13 +116,13 @@ STRATEGIES = {
         _strategy(
             "leap", "aggregate",
             "contended cached reordered ranked heaped rate_limited delay_limited sharing costly_failures adaptive "
-            "untimed hedged withdrawing guarded budgeted closed bursty coarse",
+            "untimed hedged sticky withdrawing guarded budgeted closed bursty coarse",
             "every queue is an ordinary one, at its bound or beyond hope, and two stretches were alike: "
             "the next is as the last",
             "aggregate.steady:Steady", "law",
         ),
         _strategy(
-            "compiled", "aggregate", "cached looped ranked rate_limited holding lagging guarded few",
+            "compiled", "aggregate", "cached looped ranked rate_limited holding lagging guarded sticky few",
             "numba is installed, and no outage holds messages up", "aggregate.fast.compiled", "bit",
         ),
         _strategy("fine", "aggregate", "", "", "aggregate.run:AggregateRun", "bit"),

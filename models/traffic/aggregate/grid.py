@@ -20,6 +20,8 @@ _OF_THINKING = 50
 _OF_BURST = 4.0
 #: A queue of so few places is full now and then; ticks until who was refused comes again, or it is served once.
 _FEW, _OF_RETURN = 100, 3.0
+#: A tick's part of the time in which a replica answers on all its connections.
+_OF_TURN = 0.02
 _SHORTEST_NS, _LONGEST_NS, _OF_SERVICE = 100_000, 1_000_000_000, 1
 
 
@@ -35,9 +37,10 @@ def tick_of(graph: Graph) -> int:
     limits += [number for e in graph.edges for number in _returns_of(graph, e)]
     limits += [min(b.on, b.off) for load in spec.load.values() if load.open and (b := load.open.burst)]
     window = min(spec.run.window, slowest) if thoughts else spec.run.window
+    parts = next((p for most, p in _PER_TIMEOUT if pods <= most), _LEAST)
+    limits += [parts * number for e in graph.edges for number in _turns_of(graph, e)]
     if limits:
         shortest = min(limits)
-        parts = next((p for most, p in _PER_TIMEOUT if pods <= most), _LEAST)
         for number in range(parts, 2 * parts + 1):
             if shortest % number == 0 and window % (shortest // number) == 0:
                 return min(shortest // number, window)
@@ -63,6 +66,23 @@ def _returns_of(graph: Graph, edge: Edge) -> list[int]:
     if typical > mean * (few + 1):  # by then the queue has forgotten
         return []
     return [max(10 * _SHORTEST_NS, int(10.0 * min(typical, mean) / _OF_RETURN))]
+
+
+def _turns_of(graph: Graph, edge: Edge) -> list[int]:
+    """How long a tick may be where connections stay with a replica: the answers of a tick decide about the next one.
+
+    A part of the time in which a replica answers on all connections that lead to it, if each of them asks at once.
+    """
+    pool, callers = edge.policy.pool, graph.spec.services.get(edge.caller_name)
+    if pool is None or pool.reuse is None or callers is None:
+        return []
+    node = graph.nodes[edge.child]
+    service = graph.spec.services[node.service_name]
+    connections = max(1.0, callers.replicas * (callers.workers or 1) / service.replicas)
+    workers = service.workers or connections
+    if workers >= connections:  # nobody waits there, however many go there
+        return []
+    return [max(_SHORTEST_NS, int(node.work_ns * connections / workers * _OF_TURN))]
 
 
 def _changes_of(service: Service) -> list[int]:

@@ -39,7 +39,8 @@ def with_pools(spec: GraphSpec) -> GraphSpec:
             call = Call.model_construct(
                 service=service_name, operation=operation_name, times=1, required=True, **_policy(load.call)
             )
-            targets[_pool(call, name, load.clients, made)] = weight
+            call = call.model_copy(update={"pool": load.call.pool.model_copy(update={"name": None})})
+            targets[_pool(call, name, load.clients, made)[0]] = weight
         loads[name] = load.model_copy(update={"target": None, "mix": targets, "call": _outer(load.call)})
     if not made:
         return spec
@@ -66,32 +67,36 @@ def _outer(call: Any) -> Any:
     return call.model_copy(update={"pool": None, "network": None, "cancel": cancel})
 
 
-def _pool(call: Call, caller: str, callers: int, made: dict[str, Service]) -> str:
-    """Make the service of a pool; its name."""
+def _pool(call: Call, caller: str, callers: int, made: dict[str, Service]) -> tuple[str, str]:
+    """Make the service of a pool, or an operation of one that has a name; their names."""
     pool = call.pool
     assert pool is not None
     name = f"{caller}{MARK}{call.service}"
-    if name in made:
+    if pool.name is not None:
+        name = f"{name} #{pool.name}"
+    elif name in made:
         name = f"{name} #{len(made)}"
+    # connections that stay with a replica are followed on the edge from the pool to the callee (`connections`)
     inner = call.model_copy(
         update={
-            "pool": None, "retries": None, "hedge": None, "breaker": None, "throttle": None, "deadline": None,
+            "pool": pool if pool.reuse is not None else None, "retries": None, "hedge": None, "breaker": None,
+            "throttle": None, "deadline": None,
             "timeout": (call.timeout or call.deadline) if pool.hold == "attempt" else None, "times": 1,
             "required": True,
         }
     )  # fmt: skip
     replicas, size = (callers, pool.size) if callers <= _MOST else (1, pool.size * callers)
+    operations = dict(made[name].operations) if name in made else {}
+    steps = (step_of(call=inner),)
+    for known, operation in operations.items():
+        if operation.steps == steps:
+            return name, known
+    use = f"use {len(operations)}" if operations else "use"
+    operations[use] = Operation.model_construct(work=None, contention=0, failure=0.0, steps=steps, allocation=None)
     made[name] = Service.model_construct(
-        replicas=replicas,
-        workers=size,
-        queue=Queue(bound=pool.waiting),
-        operations={
-            "use": Operation.model_construct(
-                work=None, contention=0, failure=0.0, steps=(step_of(call=inner),), allocation=None
-            )
-        },
+        replicas=replicas, workers=size, queue=Queue(bound=pool.waiting), operations=operations
     )
-    return name
+    return name, use
 
 
 def _pooling(spec: GraphSpec, made: dict[str, Service], caller: str) -> Change:
@@ -101,5 +106,5 @@ def _pooling(spec: GraphSpec, made: dict[str, Service], caller: str) -> Change:
 def _step(caller: str, callers: int, made: dict[str, Service], step: Step) -> Step:
     if step.call is None or step.call.pool is None:
         return step
-    name = _pool(step.call, caller, callers, made)
-    return step_of(call=_outer(step.call).model_copy(update={"service": name, "operation": "use"}))
+    name, use = _pool(step.call, caller, callers, made)
+    return step_of(call=_outer(step.call).model_copy(update={"service": name, "operation": use}))

@@ -48,6 +48,7 @@ class Queues:
         waiting: of them, not begun.
         queued: who has arrived and not left the queue, counted from the flows (`number` is a diffusion
             and may run ahead of them for a moment); `inside`: and not finished, where servers are held.
+        chosen: how often a pod of a service is, against the mean.
         factor: of each pod's speed (events); `stretch` of each request's own time (contention).
         hold: mean time a server is held, in ticks; `rate` units a tick.
         position, begun: of the arrivals, see above; `left_from`, `left_to`: who left in the last tick.
@@ -71,6 +72,7 @@ class Queues:
         self.factor = np.ones(pods)
         self.up = np.ones(pods)
         self.ready = np.ones(pods)
+        self.chosen = np.ones(pods)
         self.stretch = np.ones(pods)
         self.hold = np.maximum(layout.work, 1e-9)
         self.share = layout.share.copy()

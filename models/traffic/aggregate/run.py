@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.adaptive import AdaptiveLimits
 from simcluster.models.traffic.aggregate.answers import Answers
+from simcluster.models.traffic.aggregate.connections import Connections
 from simcluster.models.traffic.aggregate.errors import Errors
 from simcluster.models.traffic.aggregate.fast import kernels
 from simcluster.models.traffic.aggregate.hedges import Hedges
@@ -85,6 +86,7 @@ class AggregateRun(RunState):
         self._late_fresh, self._wanted, self._extra = (np.zeros(layout.edges) for _ in range(3))
         self._left = np.zeros(layout.lanes)
         self.adaptive = AdaptiveLimits(layout)
+        self.connections = Connections(layout, self.seed)
         self._errors, self._answers, self._hedges = Errors(self), Answers(self), Hedges(self)
         self._levels = Levels(layout)
         self._answering = self.waits_for_answers or not traits.isdisjoint(("untimed", "cached", "guarded"))
@@ -371,6 +373,8 @@ class AggregateRun(RunState):
             if self.guards:
                 self._guard_fresh(tick, edges, fresh)
             calls[edges] += fresh[edges]
+            if self.connections:
+                self.connections.step(self, tick, level, calls)
             left = queues.step(level, self.cuts.sent(calls))
             self._left[lanes] = left
             if self._answering:
@@ -387,6 +391,8 @@ class AggregateRun(RunState):
             rows, below = layout.level_late[level]
             if len(rows):
                 self._late_fresh += np.bincount(below, left[rows - lanes.start] * per_visit[below], layout.edges)
+        if self.connections:
+            self.connections.rest(self)
         if visits is not None:
             ages = self.ages(tick)
             self.caches.step(tick, visits, self.answered, self.in_time(tick), ages)

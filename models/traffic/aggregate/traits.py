@@ -51,6 +51,7 @@ def traits_of(found: Found) -> frozenset[str]:
         "untimed": (~layout.timed & ~layout.asynchronous).any(),
         "timed": layout.timed.any(),
         "hedged": any(edge.policy.hedge is not None for edge in layout.graph.edges),
+        "sticky": any(e.policy.pool is not None and e.policy.pool.reuse is not None for e in layout.graph.edges),
         "impatient": callers.any_leave,
         "withdrawing": any(e.policy.cancel != "no" or e.policy.propagate for e in layout.graph.edges),
         "guarded": found.guards,

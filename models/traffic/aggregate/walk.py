@@ -270,7 +270,8 @@ class Walker:
         wait, own = np.empty(count), np.empty(count)
         simple = laws.simple if laws is not None else (at, at, at, at)  # which nobody reads
         self._counter = fast.visit(
-            self._key[0], self._counter, self.calm is not None, laws is not None, first, last, np.cumsum(queues.up),
+            self._key[0], self._counter, self.calm is not None, laws is not None, first, last,
+            np.cumsum(queues.up * queues.chosen),
             alike, together, *simple, self._own[node], layout.node_own[node], layout.node_work[node], queues.stretch,
             speed, pods, chances, wait, own,
         )  # fmt: skip
@@ -292,7 +293,7 @@ class Walker:
         service = layout.node_service[node]
         first, replicas = self._first[service], self._replicas[service]
         # which of the pods that are up: cumulated over all pods in their order
-        share = np.cumsum(queues.up)
+        share = np.cumsum(queues.up * queues.chosen)
         before = np.where(first > 0, share[first - 1], 0.0)
         here = share[first + replicas - 1] - before
         pod = np.searchsorted(share, before + self.uniform(len(at)) * here, side="right")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from simcluster.models.traffic.graph.policy import Breaker, Budget, Policy, Throttle
+from simcluster.models.traffic.exact.draws import Uniforms
+from simcluster.models.traffic.graph.policy import Breaker, Budget, Policy, Pool, Throttle
 
 #: A sliding window is counted in so many parts.
 PARTS = 40
@@ -143,26 +144,55 @@ class AdaptiveThrottle:
 
 
 class Connections:
-    """Free connections, and who waits for one."""
+    """Free connections, and who waits for one.
 
-    __slots__ = ("free", "handing", "queue", "waiting")
+    Attributes:
+        free: how many, open or not; `idle`: where those that are open and stay with a replica lead to, the one that was
+            given back last at the end.
+    """
 
-    def __init__(self, size: int) -> None:
-        self.free = size
+    __slots__ = ("free", "handing", "idle", "queue", "reuse", "turns", "waiting")
+
+    def __init__(self, pool: Pool) -> None:
+        self.free = pool.size
+        self.reuse = pool.reuse
+        self.idle: deque[Any] = deque()  # replicas (`replica.Replica`)
+        self.turns: dict[str, int] = {}
         self.handing = False
         self.queue: deque[Any] = deque()  # attempts (`calling.Attempt`)
         self.waiting = 0
 
+    def take(self, service: Any, chance: Uniforms) -> Any:
+        """The replica of a service (`station.Station`) where the next free connection leads to; None if none serves."""
+        idle = self.idle
+        while idle:
+            if self.reuse == "lru":
+                replica = idle.popleft()
+            else:
+                if self.reuse == "random":
+                    at = int(chance.draw() * len(idle))
+                    idle[at], idle[-1] = idle[-1], idle[at]
+                replica = idle.pop()
+            if replica.serving:
+                return replica  # else the connection broke with the replica it led to
+        return service.choose(self)
+
 
 class Caller:
-    """One caller on one edge."""
+    """One caller on one edge.
+
+    Args:
+        shared: the connections of named pools, which its other edges use too.
+    """
 
     __slots__ = ("breaker", "bucket", "connections", "throttle", "turns")
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, shared: dict[str, Connections] | None = None) -> None:
         budget = policy.retries.budget if policy.retries is not None else None
         self.bucket = Bucket(budget) if budget is not None else None
         self.breaker = CircuitBreaker(policy.breaker) if policy.breaker is not None else None
         self.throttle = AdaptiveThrottle(policy.throttle) if policy.throttle is not None else None
-        self.connections = Connections(policy.pool.size) if policy.pool is not None else None
+        self.connections = Connections(policy.pool) if policy.pool is not None else None
+        if self.connections is not None and policy.pool is not None and policy.pool.name and shared is not None:
+            self.connections = shared.setdefault(policy.pool.name, self.connections)
         self.turns: dict[str, int] = {}

@@ -253,7 +253,11 @@ class Calling:
         edge = self.edge
         loop = edge.engine.loop
         service = attempt.op.service
-        replica = service.choose(self.caller)
+        pool = self.caller.connections
+        if pool is None or pool.reuse is None:
+            replica = service.choose(self.caller)
+        else:
+            replica = pool.take(service, edge.chance)
         attempt.replica = replica
         if replica is None:
             loop.at(loop.now, self.heard, (attempt, "error"))
@@ -313,16 +317,18 @@ class Calling:
                     connections.queue = type(connections.queue)(a for a in connections.queue if not a.settled)
                 return
             if pool.hold == "attempt":
-                self._disconnect(attempt)
+                self._disconnect(attempt, closed=True)
         if edge.cancel != "no" and attempt.replica is not None and attempt.state != GONE:
             edge.engine.cancel(edge, attempt)
 
-    def _disconnect(self, attempt: Attempt) -> None:
+    def _disconnect(self, attempt: Attempt, *, closed: bool = False) -> None:
         connections = self.caller.connections
         if not attempt.connected or connections is None:
             return
         attempt.connected = False
         connections.free += 1
+        if connections.reuse is not None and not closed and attempt.replica is not None:
+            connections.idle.append(attempt.replica)
         if connections.handing:
             return  # whom the connection was just given was turned away at once; the loop below goes on
         connections.handing = True

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from simcluster.models.traffic.exact.adaptive import AdaptiveLimit
 from simcluster.models.traffic.exact.caches import Holding
-from simcluster.models.traffic.exact.callers import Caller
+from simcluster.models.traffic.exact.callers import Caller, Connections
 from simcluster.models.traffic.exact.calling import GONE, QUEUED, SERVED, Attempt, Edge
 from simcluster.models.traffic.exact.sharing import SharedCores
 
@@ -49,8 +49,8 @@ class Replica:
     __slots__ = (
         "adaptive", "allocated", "bound", "callers", "cores", "discipline", "dispatching", "engine", "factor",
         "for_core", "free", "holdings", "index", "inside", "last_empty", "limit_ns", "limit_tokens", "members", "order",
-        "paused_until", "plain", "queue", "ranked", "resumed", "running", "serving", "shared", "speed", "station",
-        "waiting", "working",
+        "paused_until", "plain", "pools", "queue", "ranked", "resumed", "running", "serving", "shared", "speed",
+        "station", "waiting", "working",
     )  # fmt: skip
 
     def __init__(self, station: Station, index: int) -> None:
@@ -70,6 +70,7 @@ class Replica:
         self.speed = spec.speed
         self.serving = True
         self.callers: dict[str, Caller] = {}
+        self.pools: dict[str, Connections] = {}
         self.order = 0
         self.last_empty = 0
         self.limit_ns = 0
@@ -102,7 +103,7 @@ class Replica:
         """What this replica remembers about an edge."""
         found = self.callers.get(edge.name)
         if found is None:
-            found = self.callers[edge.name] = Caller(edge.policy)
+            found = self.callers[edge.name] = Caller(edge.policy, self.pools)
         return found
 
     def cache(self, name: str) -> Holding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simcluster.models.traffic.exact.caches import Holding
-from simcluster.models.traffic.exact.callers import Caller
+from simcluster.models.traffic.exact.callers import Caller, Connections
 from simcluster.models.traffic.exact.draws import Uniforms
 from simcluster.models.traffic.exact.replica import Replica
 from simcluster.models.traffic.graph.result import ServiceWindow
@@ -83,7 +83,7 @@ class Station:
         self.window = ServiceWindow()
         return done
 
-    def choose(self, caller: Caller) -> Replica | None:
+    def choose(self, caller: Caller | Connections) -> Replica | None:
         """The replica for a caller's next request; None if none serves."""
         up = self.up
         count = len(up)

@@ -118,12 +118,21 @@ class Pool(Part):
 
     Attributes:
         size: connections of one caller.
+        name: calls of a service whose pools have the same name share the connections; they call the same service.
+        reuse: what a connection leads to, and which free one is taken. None: to whichever replica the callee's
+            balancer chooses for each attempt, as through a proxy. Else to the replica to which it was opened, when
+            first no other was free; then `mru` takes the free connection whose answer came last, `lru` the one that
+            has been free for the longest, `random` any. One that is closed is opened anew where the balancer says.
+            Ways of unequal speed are replicas of a service that passes requests on. Source of `mru`: Bronson,
+            Solving the Mystery of Link Imbalance, Facebook 2014; Bronson et al., HotOS 2021, section 2.4.
         hold: a connection that timed out is free `attempt`: at once (it is closed), or `answer`: when
             the callee at last answers or drops the request.
         waiting: attempts that may wait for a connection; more are refused. None is without bound.
     """
 
     size: Annotated[Whole, Field(ge=1, le=PLACES)]
+    name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    reuse: Literal["mru", "lru", "random"] | None = None
     hold: Literal["attempt", "answer"] = "attempt"
     waiting: Annotated[Whole, Field(ge=0, le=PLACES)] | None = None
 

@@ -18,7 +18,7 @@ from simcluster.models.traffic.graph.events import Event
 from simcluster.models.traffic.graph.laws import Law, NonNegative, Part, Positive, Whole
 from simcluster.models.traffic.graph.load import Load
 from simcluster.models.traffic.graph.networks import networkx
-from simcluster.models.traffic.graph.policy import Policy
+from simcluster.models.traffic.graph.policy import Policy, Pool
 from simcluster.models.traffic.graph.refusal import explained
 from simcluster.models.traffic.graph.service import Call, Send, Service
 from simcluster.models.traffic.graph.skin import Words
@@ -213,6 +213,7 @@ class _Check:
 
     def steps(self) -> None:
         """Calls reach somebody, look-ups have their cache."""
+        pools: dict[str, dict[str, tuple[str, Pool]]] = {}
         for name, service in self.spec.services.items():
             for operation_name, operation in service.operations.items():
                 base: Where = ("services", name, "operations", operation_name, "steps")
@@ -223,6 +224,7 @@ class _Check:
                             self.reaches((*where, key), target.service, target.operation)
                         if step.call is not None:
                             self.gives_up((*where, "call"), step.call, step.call.service)
+                            self.shares((*where, "call", "pool"), step.call, pools.setdefault(name, {}))
                     if step.cached is not None:
                         self.known((*where, "cached", "cache"), "cache", step.cached.cache, service.caches)
 
@@ -245,6 +247,16 @@ class _Check:
         endless = policy.timeout is None and policy.deadline is None and policy.patience is None
         if endless and self.spec.services[service].queue.overflow == "drop":
             self.refuse(where, f"{service} drops requests silently: a call needs a timeout, a deadline or patience")
+
+    def shares(self, where: Where, call: Call, known: dict[str, tuple[str, Pool]]) -> None:
+        """Pools of one name of one service are the same, and lead to the same service."""
+        if call.pool is None or call.pool.name is None:
+            return
+        callee, pool = known.setdefault(call.pool.name, (call.service, call.pool))
+        if callee != call.service:
+            self.refuse(where, f"the pool {call.pool.name!r} leads to {callee}, not to {call.service}")
+        if pool != call.pool:
+            self.refuse(where, f"the pool {call.pool.name!r} of {callee} is described otherwise before")
 
     def cycles(self) -> None:
         """No operation waits for itself."""

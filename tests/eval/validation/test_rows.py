@@ -14,7 +14,7 @@ from simcluster.eval.validation.finding import Share, alike, batched, estimate, 
 from simcluster.models.traffic import graph as package
 
 EXAMPLES = Path(package.__file__).parent / "examples"
-ALL = [*(f"Q{k}" for k in range(1, 8)), *(f"R{k}" for k in range(1, 13)), "G1", "C1", "P1", "E1", "J1", "A1"]
+ALL = [*(f"Q{k}" for k in range(1, 8)), *(f"R{k}" for k in range(1, 13)), "G1", "C1", "P1", "E1", "J1", "A1", "L1"]
 OTHERS = [*(f"D{k}" for k in range(1, 5)), *(f"K{k}" for k in range(1, 9)), "CFS"]
 
 

@@ -61,3 +61,11 @@ def test_retries() -> None:
 @pytest.mark.parametrize(("rho", "known"), [(0.15, 0.334), (0.25, 0.180), (0.35, 0.121), (0.7, 0.065), (0.8, 0.057)])
 def test_critical_duration_is_near_the_exact_one(rho: float, known: float) -> None:
     assert theory.critical_duration(rho, 0.05, 0.1) == pytest.approx(known, rel=0.21)
+
+
+def test_without_bursts_the_order_of_a_pool_does_not_matter() -> None:
+    times = (0.03, 0.01)
+    mru, lru = (theory.pool_shares({1: 50.0}, times, 3, reuse) for reuse in ("mru", "lru"))
+    assert mru == pytest.approx(lru, abs=1e-9)
+    sorted_by_bursts = theory.pool_shares({1: 50.0, 6: 2.0}, times, 3, "mru")
+    assert sorted_by_bursts[0] > mru[0] + 0.05

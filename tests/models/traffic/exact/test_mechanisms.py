@@ -113,3 +113,21 @@ def test_the_fastest_is_measured_by_windows_of_many() -> None:
     assert measured.limit == 20.0
     measured.update(10e6, 50.0, 20.0)
     assert measured.fastest == 10e6
+
+
+@pytest.mark.parametrize(("reuse", "third"), [("mru", 20), ("lru", 10)])
+def test_of_two_links_the_slower_one_lies_on_top_of_a_pool(reuse: str, third: int) -> None:
+    links = {"replicas": 2, "workers": None, "balancer": "round_robin", "operations": {"o": {"work": "10ms"}}}
+    slow = {"at": "0s", "capacity": {"service": "s", "factor": 0.5, "replicas": [0]}}
+    found = run(links, ["1ms", "1ms", "500ms"], call={"pool": {"size": 2, "reuse": reuse}}, events=[slow])
+    assert found.load_totals["users"].latency.total == (10 + 20 + third) * 1_000_000
+
+
+def test_a_connection_that_timed_out_is_opened_anew() -> None:
+    links = {"replicas": 2, "workers": None, "balancer": "round_robin", "operations": {"o": {"work": "10ms"}}}
+    still = {"at": "0s", "capacity": {"service": "s", "factor": 0.0, "replicas": [0]}}
+    call = {"timeout": "50ms", "pool": {"size": 1, "reuse": "mru"}}
+    found = run(links, ["1ms", "200ms", "400ms"], call=call, events=[still])
+    # round robin goes on from the link that stands still to the other one, which is then kept
+    assert found.load_totals["users"].failed["timeout"] <= 1
+    assert found.load_totals["users"].ok >= 2

@@ -50,7 +50,7 @@ services:
                retries: {attempts: 2, on: [timeout], backoff: {base: 1ms, factor: 2, max: 10ms, jitter: full},
                          budget: {tokens: 10, per_call: 0.1, per_success: 0.1, cost: 1.5, timeout_cost: 2.5}},
                throttle: {k: 2, window: 10s}, hedge: {after: 20ms, extra: 1},
-               pool: {size: 3, hold: attempt, waiting: 5},
+               pool: {size: 3, name: p, reuse: lru, hold: attempt, waiting: 5},
                breaker: {failure_ratio: 0.5, window: 1s, minimum: 5, open_for: 1s, per: attempt, probes: 1,
                          guards: calls}}
           - parallel: [{call: {service: db}}, {sequence: [{wait: 1ms}]}]
