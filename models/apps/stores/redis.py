@@ -18,6 +18,7 @@ from simcluster.models.apps.stores.folder import IDEAL, DataFolder
 from simcluster.models.apps.stores.keyspace import Keyspace
 from simcluster.models.apps.stores.mongolog import ERRNO
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
+from simcluster.models.apps.stores.redisdata import RedisData
 from simcluster.models.apps.stores.settings import directives, file_text, is_on, number_of, size_of
 from simcluster.models.apps.stores.storage import Cost
 from simcluster.models.machine.storage import IoDemand, IoShare
@@ -83,7 +84,7 @@ class RedisProgram(StoreProgram):
     _loading_ns = 0
     dirty = 0.0
     commands = 0.0
-    human: dict[str, str]
+    human: RedisData
 
     def configure(self) -> bool:
         """redis.conf and arguments."""
@@ -91,7 +92,7 @@ class RedisProgram(StoreProgram):
         self.version = _version_of(spec.image)
         self.config = dict(DEFAULTS)
         self.accounts = Accounts()
-        self.human = {}
+        self.human = RedisData(self.container.sim)
         default = Account("default", "")
         default.grant("+@all", "")
         self.accounts.add(default)
