@@ -1,8 +1,8 @@
 """How clients of C++ programs, of OpenResty, psycopg2 and sarama word a call that failed.
 
-Apache Thrift's TSocket, libmongoc, redis-plus-plus over hiredis, libmemcached, and lua-resty's Thrift binding over
-nginx's cosockets, psycopg2 over libpq, and IBM's sarama. The texts are those of the libraries' sources; libmongoc tries a server for
-`serverSelectionTimeoutMS` and then says what it met.
+Apache Thrift's TSocket, libmongoc, redis-plus-plus over hiredis, libmemcached, lua-resty's Thrift binding over
+nginx's cosockets, psycopg2 over libpq, and IBM's sarama. The texts are those of the libraries' sources;
+libmongoc tries a server for `serverSelectionTimeoutMS` and then says what it met.
 """
 
 from __future__ import annotations

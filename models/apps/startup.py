@@ -10,8 +10,10 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class StartupWords:
-    """Times (those of `marks`, `{time_redis}`, `{time_pingcap}`, `{time_klog}`), `{hostname}`, `{version}` (of a store), `{port}`, `{name}` (a missing variable),
-    `{env_NAME}` (the value of the variable NAME) and `{switch_NAME}` (`enabled` if that is 1, else `disabled`).
+    """Times (those of `marks`, `{time_redis}`, `{time_pingcap}`, `{time_klog}`), and `{hostname}`.
+
+    Also `{version}` (of a store), `{port}`, `{name}` (a missing variable), `{env_NAME}` (the value of the
+    variable NAME) and `{switch_NAME}` (`enabled` if that is 1, else `disabled`).
     """
 
     def __init__(self, container: Container, environment: dict[str, str], ports: tuple[int, ...], name: str) -> None:

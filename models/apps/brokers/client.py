@@ -72,7 +72,7 @@ class Consumer:
             self.identity = broker.join(self.group, self._client, self._host, self._topics)
             found = broker.fetch(self.group, self.identity, most, self.positions) or []
         for each in found:
-            self.positions[each.place] = each.first + each.count
+            self.positions[each.place] = each.first + each.records
         return found
 
     def commit(self) -> None:

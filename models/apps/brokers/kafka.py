@@ -1,17 +1,18 @@
 """Apache Kafka: one broker with its controller (KRaft) in one JVM.
 
-Requests are the traffic's: an operation of a behaviour that names a topic (`io.command`) appends records. Memory is the
-JVM's: what of its heap it has touched, what it uses beside, and a buffer of the largest message for each thread that reads
-from or writes to a socket or a file (the JDK keeps such buffers), so that large messages in flight take a small container's
-limit. What it keeps lies in its container's layer unless something is mounted at its folder. Page cache of its log is the
-kernel's and given back under pressure; it is not counted here. Sources: Kafka's documentation (configuration, group
-protocol, tools), sun.nio.ch.Util, the image apache/kafka.
+Requests are the traffic's: an operation of a behaviour that names a topic (`io.command`) appends records. Memory is
+the JVM's: what of its heap it has touched, what it uses beside, and a buffer of the largest message for each thread
+that reads from or writes to a socket or a file (the JDK keeps such buffers): large messages in flight take a small
+container's limit. What it keeps lies in its container's layer unless something is mounted at its folder. Page cache of
+its log is the kernel's and given back under pressure; it is not counted here. Sources: Kafka's documentation
+(configuration, group protocol, tools), sun.nio.ch.Util, the image apache/kafka.
 
 Left out: replication, quotas, TLS and SASL, transactions, compaction, tiered storage.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from dataclasses import replace
 from typing import NamedTuple
@@ -41,7 +42,7 @@ COPIES = 3
 #: A message is in flight for so long.
 FLIGHT_NS = 2 * SECOND
 #: A tool's JVM lives so long and takes so much CPU.
-TOOL_NS, TOOL_CPU_NS = 2 * SECOND, 1_600_000_000
+TOOL_NS, TOOL_CPU_NS = 1_900_000_000, 1_600_000_000
 _HEAP = re.compile(r"-Xmx(\d+)([kKmMgG]?)")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _KEEP_NS = 60 * SECOND
@@ -52,7 +53,7 @@ class Fetched(NamedTuple):
 
     place: Place
     first: int
-    count: int
+    records: int
     texts: dict[int, str]
 
 
@@ -111,6 +112,7 @@ class KafkaProgram(ServerProgram):
     _touched = 0
     _cleaner: Timer | None = None
     _joined = 0
+    _made = 0
 
     def start(self) -> None:
         """Read what its variables say."""
@@ -143,7 +145,11 @@ class KafkaProgram(ServerProgram):
 
     def run(self, argv: tuple[str, ...]) -> ExecResult | None:
         """The tools in `/opt/kafka/bin`: each is a JVM of its own in this container."""
-        return tools.run(self, argv)
+        return self.run_with_input(argv, "")
+
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+        """The same with what they read."""
+        return tools.run(self, argv, stdin)
 
     def _ready(self) -> None:
         super()._ready()
@@ -164,7 +170,11 @@ class KafkaProgram(ServerProgram):
 
     def create(self, name: str, partitions: int) -> None:
         """Make a topic; groups that wait for it are shared out."""
-        self.topics[name] = Topic(name, partitions, len(self.topics))
+        self._made += 1
+        key = mix(self._key, -self._made)
+        digits = b"".join(mix(key, part).to_bytes(8, "big") for part in (0, 1))
+        identity = base64.urlsafe_b64encode(digits).decode().rstrip("=")
+        self.topics[name] = Topic(name, partitions, identity)
         for number in range(partitions):
             self.say(
                 f"[Partition {name}-{number} broker=1] Log loaded for partition {name}-{number} with initial high "
@@ -287,10 +297,11 @@ class KafkaProgram(ServerProgram):
         `positions` is filled with where it stands in what it was assigned.
         """
         there = self.groups.get(group)
+        if there is not None:
+            self._expel(there)
         if there is None or identity not in there.members:
             return None
         there.hear(identity, self.container.sim.now)
-        self._expel(there)
         found: list[Fetched] = []
         mine = there.places_of(identity)
         for place in [place for place in positions if place not in mine]:

@@ -7,6 +7,7 @@ of Kafka 3.9. Left out: other brokers, `--command-config`, ACLs, configurations.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from simcluster.models.machine.process import ExecResult
@@ -113,9 +114,9 @@ def _create(broker: KafkaProgram, options: dict[str, str], name: str) -> str:
 
 def _described(broker: KafkaProgram, name: str) -> str:
     topic = broker.topics[name]
-    identity = f"{name.encode().hex()[:22]:0<22}"
     size = f"max.message.bytes={broker.message_max}" if broker.message_max != 1_048_588 else ""
-    text = f"Topic: {name}\tTopicId: {identity}\tPartitionCount: {len(topic.partitions)}\tReplicationFactor: 1\tConfigs: {size}\n"
+    counted = f"PartitionCount: {len(topic.partitions)}\tReplicationFactor: 1"
+    text = f"Topic: {name}\tTopicId: {topic.identity}\t{counted}\tConfigs: {size}\n"
     for number in range(len(topic.partitions)):
         text += f"\tTopic: {name}\tPartition: {number}\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: \tLastKnownElr: \n"
     return text
@@ -249,7 +250,7 @@ def _consume(broker: KafkaProgram, options: dict[str, str], stdin: str) -> str:
     return text + f"Processed a total of {read} messages\n"
 
 
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Columns as wide as their widest value."""
     widths = [max(len(row[n]) for row in [heads, *rows]) for n in range(len(heads))]
     return "".join(

@@ -17,13 +17,13 @@ class Batch(NamedTuple):
     """Records that came together.
 
     Attributes:
-        first, count: their offsets.
+        first, records: their offsets.
         size: bytes of all.
         t_ns: when they came.
     """
 
     first: int
-    count: int
+    records: int
     size: int
     t_ns: int
 
@@ -49,7 +49,7 @@ class Partition:
         first = self.end
         if self._batches and self._batches[-1].t_ns == now:
             last = self._batches.pop()
-            self._batches.append(Batch(last.first, last.count + count, last.size + size, now))
+            self._batches.append(Batch(last.first, last.records + count, last.size + size, now))
         else:
             self._batches.append(Batch(first, count, size, now))
         self.end += count
@@ -65,8 +65,8 @@ class Partition:
         taken = 0
         while self._batches and (self._batches[0].t_ns < before_ns or 0 <= most_bytes < self.size):
             batch = self._batches.popleft()
-            self.start, self.size = batch.first + batch.count, self.size - batch.size
-            taken += batch.count
+            self.start, self.size = batch.first + batch.records, self.size - batch.size
+            taken += batch.records
         return taken
 
     def mean_size(self) -> float:
@@ -76,11 +76,11 @@ class Partition:
 
 
 class Topic:
-    """Partitions under one name; `next` is the one that the next records go to."""
+    """Partitions under one name; `identity` is its id, `next` the partition that the next records go to."""
 
-    def __init__(self, name: str, partitions: int, number: int) -> None:
+    def __init__(self, name: str, partitions: int, identity: str) -> None:
         self.name = name
-        self.number = number
+        self.identity = identity
         self.partitions = [Partition() for _ in range(partitions)]
         self.next = 0
 

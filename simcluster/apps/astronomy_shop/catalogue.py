@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from simcluster.apps.astronomy_shop.flagged import FlaggedProgram, changed, failing, operation_of
 from simcluster.apps.astronomy_shop.stores import address_of, met
-from simcluster.engine import MILLISECOND
+from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.apps.reaching import reach
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.process import Answer, Call
@@ -27,6 +27,8 @@ PRODUCTS = {
     "6E92ZMYYFZ": ("Solar Filter", 69, 95, ("accessories", "telescopes")),
     "HQTGWGPNH4": ("The Comet Book", 0, 99, ("books",)),
 }
+#: StackExchange.Redis: connectTimeout, and the cart's ConnectRetry.
+CONNECT_NS, CONNECT_TRIES = 5 * SECOND, 30
 _HOME = (
     '<!DOCTYPE html><html lang="en"><head><meta charSet="utf-8"/><title>Otel Demo - Home</title></head>'
     '<body><div id="__next"></div></body></html>\n'
@@ -169,26 +171,29 @@ class LlmProgram(FlaggedProgram):
 class CartProgram(FlaggedProgram):
     """The cart in .NET: it connects to Valkey when it starts, or ends."""
 
+    _tries = 0
+
     def start(self) -> None:
         """As every program."""
         self.environment["store of cartFailure"] = "badhost:1234"
         super().start()
 
     def flagged(self, spec: ServiceSpec) -> ServiceSpec:
-        """Carts are emptied in a store that is not there."""
+        """Carts are emptied in a store that is not there: its name does not resolve, which takes a second to fail."""
         if not self.flags.boolean("cartFailure"):
             return spec
-        spec = replace(spec)
         steps = operation_of(spec, "EmptyCart").steps
-        wrong = tuple(tuple(replace(call, env="store of cartFailure") for call in step) for step in steps)
+        wrong = tuple(
+            tuple(replace(call, env="store of cartFailure", timeout_ns=SECOND) for call in step) for step in steps
+        )
         return changed(spec, "EmptyCart", steps=wrong)
 
     def answer(self, call: Call) -> Answer:
         """The health service has a switch of its own."""
         base = super().answer(call)
-        if base.outcome == "ok" and call.kind == "grpc" and call.path in ("", "/", "oteldemo.CartService"):
-            if self.flags.boolean("failedReadinessProbe"):
-                return base._replace(status=503, body="NOT_SERVING")
+        asked = call.kind == "grpc" and call.path in ("", "/", "oteldemo.CartService")
+        if asked and base.outcome == "ok" and self.flags.boolean("failedReadinessProbe"):
+            return base._replace(status=503, body="NOT_SERVING")
         return base
 
     def _ready(self) -> None:
@@ -196,11 +201,16 @@ class CartProgram(FlaggedProgram):
         if found.outcome == "ok" and not refusal:
             super()._ready()
             return
+        self._tries += 1
+        if self._tries < CONNECT_TRIES:
+            self._timer = self.container.sim.after(CONNECT_NS, self._ready)
+            return
         self._timer = None
         self.container.write("fail: cart.cartstore.ValkeyCartStore[0]\n      Wasn't able to connect to redis")
-        self.container.write(
-            "Unhandled exception. System.ApplicationException: Wasn't able to connect to redis", "stderr"
-        )
-        self.container.write("   at cart.cartstore.ValkeyCartStore.EnsureRedisConnected() in /usr/src/app/src/"
-                             "cartstore/ValkeyCartStore.cs:line 115", "stderr")  # fmt: skip
+        for line in (
+            "Unhandled exception. System.ApplicationException: Wasn't able to connect to redis",
+            "   at cart.cartstore.ValkeyCartStore.EnsureRedisConnected() in /usr/src/app/src/cartstore/"
+            "ValkeyCartStore.cs:line 115",
+        ):
+            self.container.write(line, "stderr")
         self.container.exit(139)

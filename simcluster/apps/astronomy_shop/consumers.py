@@ -111,31 +111,34 @@ class AccountingProgram(OrdersProgram):
     def handle(self, fetched: Fetched) -> None:
         """Write orders into the database; what cannot be written is lost, for the offset goes on."""
         found, refusal = met(self, "database", "insert-order")
-        self.container.use_cpu(fetched.count * STORED_CPU_NS)
+        self.container.use_cpu(fetched.records * STORED_CPU_NS)
         why = refusal or found.outcome
         stored = why == "ok"
-        for offset in range(fetched.first, fetched.first + min(TOLD, fetched.count)):
+        for offset in range(fetched.first, fetched.first + min(TOLD, fetched.records)):
             name = self.order(fetched.place, offset)
             if stored and offset not in fetched.texts:
-                text = f'info: Accounting.Consumer[0]\n      Order details: {{ "orderId": "{name}", "shippingTrackingId": "{self.order(fetched.place, -1 - offset)}" }}.'
+                tracking = self.order(fetched.place, -1 - offset)
+                details = f'{{ "orderId": "{name}", "shippingTrackingId": "{tracking}" }}'
+                text = f"info: Accounting.Consumer[0]\n      Order details: {details}."
             else:
                 text = "fail: Accounting.Consumer[0]\n      Order parsing failed:"
             self.container.write(text)
             if not stored:
                 self.container.write(f"      {_npgsql(found.address, why)}")
         if stored and found.container is not None:
-            self.handled += fetched.count
+            self.handled += fetched.records
             server = getattr(found.container.program, "server", None)
             index = server.spec.operation_index("insert-order") if isinstance(server, StoreServer) else None
             if isinstance(server, StoreServer) and index is not None and server.counts is not None:
-                server.counts[index] += fetched.count
+                server.counts[index] += fetched.records
 
     def complain(self) -> None:
         """As librdkafka prints it."""
         now, (host, port) = self.container.sim.now, self.consumer.connection.place
         seconds, milliseconds = divmod((now + _EPOCH_NS) // MILLISECOND, 1000)
         where = f"{host}:{port}/bootstrap"
-        why = f"Connect to ipv4#{self.consumer.connection.address}:{port} failed: Connection refused (after 0ms in state CONNECT)"
+        address = f"{self.consumer.connection.address}:{port}"
+        why = f"Connect to ipv4#{address} failed: Connection refused (after 0ms in state CONNECT)"
         if self.consumer.connection.outcome == "unknown host":
             why = f"Failed to resolve '{host}:{port}': Name or service not known (after 2ms in state CONNECT)"
         text = f"%3|{seconds}.{milliseconds:03d}|FAIL|rdkafka#consumer-1| [thrd:{where}]: {where}: {why}"
@@ -146,7 +149,8 @@ def _npgsql(address: str, why: str) -> str:
     """Npgsql's exception."""
     if why in ("refused", "timeout"):
         number = "(111): Connection refused" if why == "refused" else "(110): Connection timed out"
-        return f"Npgsql.NpgsqlException (0x80004005): Failed to connect to {address}:5432\n       ---> System.Net.Sockets.SocketException {number}"
+        head = f"Npgsql.NpgsqlException (0x80004005): Failed to connect to {address}:5432"
+        return f"{head}\n       ---> System.Net.Sockets.SocketException {number}"
     if why == "unknown host":
         return "System.Net.Sockets.SocketException (00000005, 0xFFFDFFFF): Name or service not known"
     code = "28P01" if "password" in why else "42501"
@@ -164,8 +168,8 @@ class FraudProgram(OrdersProgram):
 
     def handle(self, fetched: Fetched) -> None:
         """Count orders."""
-        self.container.use_cpu(fetched.count * LOOKED_AT_CPU_NS)
-        for number in range(fetched.count):
+        self.container.use_cpu(fetched.records * LOOKED_AT_CPU_NS)
+        for number in range(fetched.records):
             self.handled += 1
             if number < TOLD:
                 name = self.order(fetched.place, fetched.first + number)
@@ -177,10 +181,9 @@ class FraudProgram(OrdersProgram):
         """As Kafka's Java client prints it."""
         host, port = self.consumer.connection.place
         where = f"[Consumer clientId={self.CLIENT}, groupId={self.GROUP}]"
-        self._say(
-            f"{where} Connection to node -1 ({host}/{self.consumer.connection.address}:{port}) could not be established. Node may not be available.",
-            "org.apache.kafka.clients.NetworkClient",
-        )
+        node = f"node -1 ({host}/{self.consumer.connection.address}:{port})"
+        text = f"{where} Connection to {node} could not be established. Node may not be available."
+        self._say(text, "org.apache.kafka.clients.NetworkClient")
 
     def _say(self, text: str, logger: str = "frauddetection") -> None:
         self.container.write(f"{day_time(self.container.sim.now)} - {logger} - {text} trace_id= span_id= trace_flags= ")

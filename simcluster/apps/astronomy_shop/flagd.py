@@ -8,6 +8,7 @@ gRPC sync streams, other sources than files.
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 from simcluster.engine import SECOND, Timer, format_rfc3339
@@ -46,7 +47,7 @@ class FlagdProgram(ServerProgram):
         """Read the flags; without a file that can be read it does not start."""
         self.flags, self.variants = {}, {}
         words = (*self.container.spec.command, *self.container.spec.args)
-        source = next((after for word, after in zip(words, words[1:], strict=False) if word in ("--uri", "-f")), "")
+        source = next((after for word, after in pairwise(words) if word in ("--uri", "-f")), "")
         if not source:
             self._log("error", "start/start.go:205", "no sync implementation set")
             self.container.exit(1)

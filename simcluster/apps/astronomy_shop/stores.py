@@ -1,4 +1,4 @@
-"""How the shop's programs find their stores: connection strings of lib/pq, libpq and Npgsql, and what a store answers."""
+"""How the shop's programs find their stores: connection strings of lib/pq, libpq and Npgsql; what a store answers."""
 
 from __future__ import annotations
 
