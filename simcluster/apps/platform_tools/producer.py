@@ -1,4 +1,4 @@
-"""A program that fills a topic: threads that send large messages, one after the other, each by a producer of its own."""
+"""A program that fills a topic: threads that send large messages one after the other, each by a producer of its own."""
 
 from __future__ import annotations
 
