@@ -33,6 +33,8 @@ RETRY_NS = 5 * SECOND
 LATE_FSYNC_NS = 2 * SECOND
 #: Bytes a second that serialising a snapshot takes.
 SAVE_BYTES_PER_S = 150 << 20
+#: What a key takes besides its name and value (`MEMORY USAGE` of a short string).
+KEY_BYTES = 56
 DEFAULTS = {
     "maxmemory": "0",
     "maxmemory-policy": "noeviction",
@@ -84,6 +86,7 @@ class RedisProgram(StoreProgram):
     dirty = 0.0
     commands = 0.0
     human: dict[str, str]
+    human_bytes = 0
 
     def configure(self) -> bool:
         """redis.conf and arguments."""
@@ -92,6 +95,7 @@ class RedisProgram(StoreProgram):
         self.config = dict(DEFAULTS)
         self.accounts = Accounts()
         self.human = {}
+        self.human_bytes = 0
         default = Account("default", "")
         default.grant("+@all", "")
         self.accounts.add(default)
@@ -353,9 +357,19 @@ class RedisProgram(StoreProgram):
         self.folder.keep(contents)
         return ""
 
+    def keep(self, key: str, value: str | None) -> None:
+        """A key that somebody sets by hand, or takes away, and the memory of it."""
+        before = self.human.pop(key, None)
+        self.human_bytes -= 0 if before is None else KEY_BYTES + len(key) + len(before)
+        if value is not None:
+            self.human[key] = value
+            self.human_bytes += KEY_BYTES + len(key) + len(value)
+        self._grow()
+
     def _grow(self) -> None:
         """The memory of the process follows its keys."""
-        memory = self.behaviour.memory + int(self.keyspace.bytes * 1.05) // (256 << 10) * (256 << 10)
+        held = int(self.keyspace.bytes * 1.05) + self.human_bytes
+        memory = self.behaviour.memory + held // (256 << 10) * (256 << 10)
         if self.server is not None and memory != self.server.spec.memory_base:
             self.rebase(memory)
 

@@ -102,7 +102,8 @@ class RedisCli:
                 return str(program.saved_ns // SECOND + 1_772_442_000)
             case "FLUSHALL" | "FLUSHDB":
                 program.keyspace.used.clear()
-                program.human.clear()
+                for key in list(program.human):
+                    program.keep(key, None)
                 return "OK"
             case "ROLE":
                 return "master\n0\n"
@@ -133,7 +134,7 @@ class RedisCli:
             why = self._program.fails_with(0)
             if why:
                 return why
-            keys[words[0]] = words[1]
+            self._program.keep(words[0], words[1])
             return "OK"
         if name == "GET":
             return keys.get(words[0], "")
@@ -151,11 +152,11 @@ class RedisCli:
             before = keys.get(words[0], "0")
             if not before.lstrip("-").isdecimal() or len(before) > 18:
                 return "ERR value is not an integer or out of range"
-            keys[words[0]] = str(int(before) + (1 if name == "INCR" else -1))
+            self._program.keep(words[0], str(int(before) + (1 if name == "INCR" else -1)))
             return keys[words[0]]
         found = [word for word in words if word in keys]
         for key in found if name == "DEL" else ():
-            del keys[key]
+            self._program.keep(key, None)
         return str(len(found))
 
     def _config(self, sub: str, words: list[str]) -> str:
