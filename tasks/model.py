@@ -18,6 +18,7 @@ from simcluster.faults.steps import IncidentStep
 from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef
 from simcluster.session.clock import Budget, Clock
 from simcluster.tasks.truth import Truth, Weakness, derived
+from simcluster.world.profile import Parameters
 
 __all__ = ("FORBIDDEN", "TARGET", "Step", "Task", "Truth", "resolve")
 
@@ -131,6 +132,7 @@ class Task(Piece):
         noise: the profile of disturbances under which it happens, if nobody says another.
         age: for how long the cluster has lived, with the past of its application (`history.yaml`); 0 is a cluster of
             some minutes.
+        parameters: what the cluster's own figures are, where they are not the usual ones (`world/profile.py`).
         operator: who works on it. A `reader` may look at all but secrets, changes nothing and has no shell on nodes.
         allows: tools of an agent that work on copies of the cluster, which no operator of a real one has.
     """
@@ -164,6 +166,7 @@ class Task(Piece):
     budget: Budget = Budget()
     noise: str = ""
     age: Age = 0
+    parameters: Parameters = Field(default_factory=dict)
     operator: Literal["administrator", "reader"] = "administrator"
     allows: tuple[Literal["fork", "counterfactual"], ...] = ()
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
-Run = Callable[[str], ExecResult | None]
+Run = Callable[[str], Outcome | None]
 #: What a test can do between commands: name -> function of the words after it.
 Verbs = Mapping[str, Callable[..., object]]
 
@@ -42,7 +42,7 @@ def _said(written: str, run: Run, verbs: Verbs) -> Iterator[str]:
             yield f"{line}\n"
 
 
-def _answer(result: ExecResult | None) -> Iterator[str]:
+def _answer(result: Outcome | None) -> Iterator[str]:
     if result is None:
         yield "= no such program\n"
         return

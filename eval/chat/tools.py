@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from simcluster.surface.observability import ALERTMANAGER, JAEGER_PORT, LOKI, PROMETHEUS
-from simcluster.surface.protocols import BudgetExceeded, CommandResult, Session
+from simcluster.surface.protocols import BudgetExceeded, Outcome, Session
 
 #: The longest arguments of one call that are taken, characters.
 ARGUMENTS_MAX = 200_000
@@ -118,7 +118,7 @@ class Toolkit:
         return _said(self._session.kubectl(f"get --raw {shlex.quote(path + asked)}"))
 
 
-def _said(result: CommandResult) -> str:
+def _said(result: Outcome) -> str:
     text = (result.stdout + result.stderr).rstrip("\n") or "(no output)"
     return text if result.exit_code == 0 else f"{text}\n(exit status {result.exit_code})"
 

@@ -31,7 +31,7 @@ from simcluster.noise.spared import Spared
 from simcluster.session.kinds import Effect, Request
 from simcluster.session.live import Live
 from simcluster.session.log import Command, End
-from simcluster.surface.protocols import BudgetExceeded, CommandResult
+from simcluster.surface.protocols import BudgetExceeded, Outcome
 from simcluster.tasks.model import Task
 from simcluster.world import World
 from simcluster.world.pager import Pager
@@ -154,7 +154,8 @@ class Episode(Live):
 
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
-        lived = {"age": f"{self.task.age}ns"} if self.task.age else {}
+        lived: dict[str, Any] = {"age": f"{self.task.age}ns"} if self.task.age else {}
+        lived |= {"parameters": self.task.parameters} if self.task.parameters else {}
         noise = self.noise_name or (NONE if self.task.noise else None)
         return {"task": self.task.id, "seed": self.seed, "noise": noise, **lived, **super().log_header()}
 
@@ -257,7 +258,7 @@ class Episode(Live):
         if self._untouched is None and self.alert:
             self._untouched = Snapshot((self.world, self.recorder))
 
-    def answered(self, command: Command, effect: Effect, result: CommandResult) -> None:
+    def answered(self, command: Command, effect: Effect, result: Outcome) -> None:
         """Keep what was read, and tag the record with what was done."""
         self.transcript.add(command, effect, result, self.world.sim.now)
         if command.tool in ("kubectl", "http", "sh", "node", "container") and effect.counts:

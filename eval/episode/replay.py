@@ -12,6 +12,7 @@ from simcluster.eval.episode.start import start
 from simcluster.session import Sandbox, log
 from simcluster.session.replay import repeat
 from simcluster.session.sandbox import begun_by
+from simcluster.world.profile import Profile
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def begun(header: dict[str, Any], library: Library | None = None) -> Episode | S
     try:
         if header["task"] is None:
             return begun_by(header)
-        return start(header["task"], header["seed"], header["noise"], library, header.get("age"))
+        own = Profile(parameters=header["parameters"]) if "parameters" in header else None
+        return start(header["task"], header["seed"], header["noise"], library, header.get("age"), own)
     except KeyError as missing:
         raise ValueError(f"the header of the log lacks {missing}") from None

@@ -13,6 +13,7 @@ from simcluster.eval.worlds.healthy import HEALTHY, STEP_NS, Healthy, NotAnIncid
 from simcluster.noise import plan
 from simcluster.tasks.model import Task, resolve
 from simcluster.world import World
+from simcluster.world.profile import Profile
 
 #: An incident that nobody notices within this time after its last step is no incident.
 PAGE_LIMIT_NS = 900 * SECOND
@@ -37,6 +38,7 @@ class Starts:
         noise: str | None = None,
         library: Library | None = None,
         age: str | None = None,
+        profile: Profile | None = None,
     ) -> Episode:
         """An episode at the instant of its page.
 
@@ -45,6 +47,7 @@ class Starts:
             seed: from which everything random follows.
             noise: a profile of `simcluster list noises`; None is that of the task, `none` is no noise.
             age: for how long the cluster has lived, such as `74d`; by default as the task says.
+            profile: figures of a calibrated cluster instead of the task's; its call graph has no say.
 
         Raises:
             ValueError: no cluster can be so old.
@@ -56,6 +59,8 @@ class Starts:
         loaded = task if isinstance(task, Task) else tasks.load(str(task), library)
         if age is not None:
             loaded = loaded.model_copy(update={"age": world_age(age)})
+        if profile is not None:
+            loaded = loaded.model_copy(update={"parameters": profile.parameters})
         noise = loaded.noise if noise is None else noise
         key = (loaded.model_dump_json(), seed, noise, library)
         if key not in self._paged:
@@ -67,12 +72,12 @@ class Starts:
         return self.worlds.of(task, seed, library)
 
     def _run(self, task: Task, seed: int, noise: str, library: Library | None) -> Episode:
-        profile = plan.load(noise, library) if noise and noise != plan.NONE else None
+        disturbances = plan.load(noise, library) if noise and noise != plan.NONE else None
         world = self.healthy(task, seed, library)
         found = resolve(task, world, library)
         if found is not task and any(step.latent for step in found.incident):
             world = self.healthy(found, seed, library)
-        episode = Episode(world, found, seed, profile, library)
+        episode = Episode(world, found, seed, disturbances, library)
         episode.incident.record.update(self.worlds.planted(found, seed, library) if found.resolved else {})
         episode.begin()
         if task.ticket is not None:
@@ -106,6 +111,7 @@ def start(
     noise: str | None = None,
     library: Library | None = None,
     age: str | None = None,
+    profile: Profile | None = None,
 ) -> Episode:
     """An episode at the instant at which the operator is paged: see `Starts.start`."""
-    return STARTS.start(task, seed, noise, library, age)
+    return STARTS.start(task, seed, noise, library, age, profile)

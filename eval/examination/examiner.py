@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from simcluster.engine import Snapshot
 from simcluster.eval.examination import choice
 from simcluster.eval.examination.controlplane import ControlPlane
 from simcluster.eval.examination.latent import latent
-from simcluster.eval.examination.standing import failings, ready_nodes
+from simcluster.eval.examination.parallel import in_order, jobs
+from simcluster.eval.examination.standing import failings, lost, ready_nodes
 from simcluster.eval.examination.trials import LIMIT_NS, Norm, TimePasses, Trial
 from simcluster.eval.examination.twin import twin_of
 from simcluster.eval.examination.vitals import Vitals, vitals
@@ -74,13 +76,39 @@ class Examination:
         return all(result.passed for result in self.results)
 
 
+class Taken(NamedTuple):
+    """What came of a test.
+
+    Attributes:
+        why: it was not survived; empty if it was.
+        lost: nodes and parts of the control plane that were missing at its end.
+    """
+
+    why: str
+    lost: frozenset[str] = frozenset()
+
+
+SURVIVED = Taken("")
 #: What twins and fixed worlds say to tests, by task, seed and noise, test and who is asked.
-_KNOWN: dict[tuple[object, ...], str] = {}
+_KNOWN: dict[tuple[object, ...], Taken] = {}
 _AFTER_FIX: dict[tuple[object, ...], Vitals | None] = {}
 _KNOWN_MAX = 4096
 #: The last worlds after the first reference fix, at rest, by task, seed and noise.
 _FIXED: dict[tuple[object, ...], Snapshot[World]] = {}
 _FIXED_MAX = 3
+
+
+def _take(test: Trial, fork: World, norm: Norm) -> Taken:
+    """Take a test in a fork of one's own."""
+    why = test.take(fork, norm)
+    return Taken(why, lost(fork, norm.critical)) if why else SURVIVED
+
+
+def _on_fork(test: Trial, rest: Snapshot[World], norm: Norm) -> Taken:
+    """Take a test in a fork of a world at rest."""
+    fork = rest.restore()
+    fork.stop_collecting()
+    return _take(test, fork, norm)
 
 
 class Examiner:
@@ -106,17 +134,18 @@ class Examiner:
             if not whole and not results[0].passed:
                 return Examination(tuple(results), undecided)
         rest = Snapshot(world)
-        for test in self._tests(world, twin, whole):
+        tests = self._tests(world, twin, whole)
+        done = in_order([partial(_on_fork, test, rest, norm) for test in tests], jobs())
+        for test in tests:
             if not whole and not results[-1].passed:
                 break
-            fork = rest.restore()
-            fork.stop_collecting()
-            why = test.take(fork, norm)
-            excuse = self._excuse(test, twin, norm) if why else ""
+            taken = next(done)
+            excuse = self._excuse(test, taken, twin, norm) if taken.why else ""
             if excuse:
                 undecided[test.name] = excuse
             else:
-                results.append(CheckResult(test.name, not why, why))
+                results.append(CheckResult(test.name, not taken.why, taken.why))
+        done.close()
         return Examination(tuple(results), undecided)
 
     def sees(self, world: World) -> str:
@@ -170,15 +199,22 @@ class Examiner:
 
     # --- whether a test discriminates -------------------------------------------------------
 
-    def _excuse(self, test: Trial, twin: World, norm: Norm) -> str:
-        """Why a test that the world did not survive says nothing; empty if it does."""
-        healthy = self._known(test, "twin", lambda: self._healthy(test, twin, norm))
-        if healthy:
-            return f"nor does it without the incident: {healthy}"
-        fixed = self._known(test, "fix", lambda: self._fixed(test, norm))
-        return f"nor does it after the reference fix: {fixed}" if fixed else ""
+    def _excuse(self, test: Trial, taken: Taken, twin: World, norm: Norm) -> str:
+        """Why a test that the world did not survive says nothing; empty if it does.
 
-    def _known(self, test: Trial, who: str, ask: Callable[[], str]) -> str:
+        Who serves nobody after a test that the twin does not survive either is excused; who has lost a node or a part
+        of the control plane that the twin has then is not.
+        """
+        for who, words, ask in (
+            ("twin", "nor does it without the incident", lambda: self._healthy(test, twin, norm)),
+            ("fix", "nor does it after the reference fix", lambda: self._fixed(test, norm)),
+        ):
+            other = self._known(test, who, ask)
+            if other.why and taken.lost <= other.lost:
+                return f"{words}: {other.why}"
+        return ""
+
+    def _known(self, test: Trial, who: str, ask: Callable[[], Taken]) -> Taken:
         key = (*self._key, test.name, who)
         if key not in _KNOWN:
             _KNOWN[key] = ask()
@@ -186,14 +222,14 @@ class Examiner:
                 del _KNOWN[next(iter(_KNOWN))]
         return _KNOWN[key]
 
-    def _healthy(self, test: Trial, twin: World, norm: Norm) -> str:
-        return test.take(twin.fork(), norm) if choice.applies(test, twin, norm.task) else ""
+    def _healthy(self, test: Trial, twin: World, norm: Norm) -> Taken:
+        return _take(test, twin.fork(), norm) if choice.applies(test, twin, norm.task) else SURVIVED
 
-    def _fixed(self, test: Trial, norm: Norm) -> str:
+    def _fixed(self, test: Trial, norm: Norm) -> Taken:
         world = self._mended()
         if world is None or not choice.applies(test, world, norm.task):
-            return ""
-        return test.take(world, norm)
+            return SURVIVED
+        return _take(test, world, norm)
 
     def _after_fix(self) -> Vitals | None:
         """What users and programs meet at rest after the reference fix; None if nobody knows one."""

@@ -58,6 +58,14 @@ def unfinished(resource: str, obj: ApiObject, given_up: int = 0) -> str:
     return "" if have >= wanted else f"{label}: {have} of {wanted} pods are available"
 
 
+def lost(world: World, critical: list[str]) -> frozenset[str]:
+    """Nodes that are not Ready and critical parts that do not run, one text each."""
+    store = world.api.store
+    gone = [n for n in store.objects("nodes") if not observe.is_node_ready(n) and not is_given_up(n)]
+    found = [f"Node {name_of(node)} is not Ready" for node in gone]
+    return frozenset([*found, *(f"{n} does not run" for n in observe.critical_failing(store, world.sim.now, critical))])
+
+
 def failings(world: World, namespace: str, critical: list[str]) -> list[str]:
     """What is unfinished or does not run, one text each.
 
@@ -67,9 +75,7 @@ def failings(world: World, namespace: str, critical: list[str]) -> list[str]:
     store = world.api.store
     nodes = store.objects("nodes")
     given_up = sum(is_given_up(node) for node in nodes)  # integers
-    found = [f"Node {name_of(n)} is not Ready" for n in nodes if not observe.is_node_ready(n) and not is_given_up(n)]
-    found += [f"{name} does not run" for name in observe.critical_failing(store, world.sim.now, critical)]
-    found += piled(world, namespace)
+    found = [*sorted(lost(world, critical)), *piled(world, namespace)]
     for where in (namespace, "kube-system"):
         found += filter(None, (unfinished(kind, one, given_up) for kind, one in workloads(world, where)))
     return found

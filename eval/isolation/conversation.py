@@ -14,10 +14,10 @@ from typing import Any
 
 from simcluster.eval.isolation.ending import AGENT_ERROR, BUDGET, DONE, ENDPOINT, EXITED, TIMEOUT, Ending
 from simcluster.eval.isolation.wire import Garbled, Wire
-from simcluster.surface.protocols import BudgetExceeded, CommandResult, Session, Thinking
+from simcluster.surface.protocols import BudgetExceeded, Outcome, Session, Thinking
 
 #: Called after every command: tool, its text, its result.
-Watcher = Callable[[str, str, CommandResult], None]
+Watcher = Callable[[str, str, Outcome], None]
 #: Called with what an agent prints.
 Sink = Callable[[bytes], object]
 
@@ -108,8 +108,8 @@ class Conversation:
         except ValueError as wrong:
             return {"raise": "ValueError", "text": str(wrong)}
 
-    def _call(self, name: Any, arguments: Any) -> CommandResult | None:
-        result = CommandResult("")
+    def _call(self, name: Any, arguments: Any) -> list[str | int]:
+        result = Outcome("")
         match name, arguments:
             case "kubectl", [str() as text, str() as stdin]:
                 tool, result = "kubectl", self._session.kubectl(text, stdin)
@@ -130,4 +130,4 @@ class Conversation:
                 raise Garbled(f"no call of a session: {name!r:.80}")
         if self._watcher is not None:
             self._watcher(tool, text, result)
-        return result
+        return [result.stdout, result.stderr, result.exit_code]

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from simcluster.eval.isolation.wire import Wire
-from simcluster.surface.protocols import BudgetExceeded, CommandResult
+from simcluster.surface.protocols import BudgetExceeded, Outcome
 
 #: What a session may raise, by the name on the wire.
 EXCEPTIONS: dict[str, type[Exception]] = {"BudgetExceeded": BudgetExceeded, "ValueError": ValueError}
@@ -20,9 +20,9 @@ class RemoteShell:
         self._session = session
         self._name = name
 
-    def sh(self, command: str) -> CommandResult:
+    def sh(self, command: str) -> Outcome:
         """Run one command line on the node."""
-        return CommandResult(*self._session._call("node", self._name, command))
+        return Outcome(*self._session._call("node", self._name, command))
 
 
 class RemoteSession:
@@ -44,13 +44,13 @@ class RemoteSession:
         """The page, as text."""
         return self._alert
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         """Run `kubectl COMMAND`."""
-        return CommandResult(*self._call("kubectl", command, stdin))
+        return Outcome(*self._call("kubectl", command, stdin))
 
-    def sh(self, command: str, stdin: str = "") -> CommandResult:
+    def sh(self, command: str, stdin: str = "") -> Outcome:
         """Run a command line at the operator's desk."""
-        return CommandResult(*self._call("sh", command, stdin))
+        return Outcome(*self._call("sh", command, stdin))
 
     def node(self, name: str) -> RemoteShell:
         """A root shell on a node."""

@@ -103,7 +103,7 @@ def _claim(given: object, at: str) -> Claim:
 
 
 def _family(given: Mapping[str, Any], at: str) -> str:
-    known = vocabulary().families
+    known = vocabulary().published
     if "mechanism" in given:
         words = _text(given, "mechanism", at)
         found = read(words, ()).families or claimed(normal(words))

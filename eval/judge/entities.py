@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simcluster.eval.judge.tokens import Token
+from simcluster.eval.judge.tokens import QUOTE, Token
 from simcluster.eval.judge.vocabulary import words
 
 #: A stem so long is no word of everyday English.
@@ -18,8 +18,12 @@ _BEGINS = frozenset([",", ":", ";", "(", "->", "→", "and", "but", "that", "bec
 _PIECES_MAX = 4
 #: Kinds whose only object is named by the kind.
 SOLE = ("Namespace", "Ingress")
+#: "all of the … nodes" has so many words.
+_GROUP_WORDS = 3
 #: Letters of a name that are looked for first.
 _BEGUN = 4
+#: Words for many machines, and how the names of those begin.
+_MANY = {"nodes": "", "workers": "worker", "machines": "", "hosts": ""}
 _POD = re.compile(r"-(?:[a-z0-9]{5,10}-[a-z0-9]{5}|\d+|pods?|deployment|service|deploy)(?![\w-])")
 #: What makes a longer name of it.
 _LONGER = re.compile(r"-[^\s>-]")
@@ -74,6 +78,8 @@ class Roster:
         self.begun = frozenset(word[:_BEGUN] for word in every)
         sole = {kind.lower(): [name for name in self.kinds if kind in self.kinds[name]] for kind in SOLE}
         self._sole = {word: names[0] for word, names in sole.items() if len(names) == 1}
+        nodes = sorted(name for name in self.kinds if "Node" in self.kinds[name])
+        self._many = {word: [name for name in nodes if name.startswith(stem)] for word, stem in _MANY.items()}
         self._begun = {word[:n] for word in every for n in range(1, len(word) + 1)}
 
     def mentions(self, sentence: str, found: Sequence[Token]) -> list[Mention]:
@@ -83,10 +89,12 @@ class Roster:
             mention = self._at(sentence, found, at) if found[at].text in self._begun else None
             if mention is None and found[at].text in self._sole:
                 mention = Mention(at, at + 1, self._sole[found[at].text])
+            if mention is None and found[at].text in _MANY and _all_of(found, at):
+                mentions += [Mention(at, at + 1, name) for name in self._many[found[at].text]]
             if mention is not None:
                 mentions.append(mention)
             at = at + 1 if mention is None else mention.end
-        return mentions
+        return _sure_in_lists(mentions, found)
 
     def _at(self, sentence: str, found: Sequence[Token], at: int) -> Mention | None:
         begun = found[at].start
@@ -112,11 +120,15 @@ class Roster:
         if pod is not None:
             end += sum(1 for token in found[end : end + 3] if token.end <= pod.end())
         beside = own or _beside(found, start - 1) or _beside(found, end)
+        beside = beside or QUOTE in (
+            sentence[max(0, found[start].start - 1) : found[start].start],
+            sentence[behind : behind + 1],
+        )
+        beside = beside or (_begins(found, start) and [token.text for token in found[end : end + 1]] == [":"])
         name = self._whole.get(word)
         sure = name is not None and (word not in words("everyday") or beside)
         if name is None:
-            begins = start == 0 or found[start - 1].text in _BEGINS
-            if not beside and len(word) < (_SHORT if begins else _LONG):
+            if not beside and len(word) < (_SHORT if _begins(found, start) else _LONG):
                 return None
             name, sure = self._short[word], beside or len(word) >= _LONG
         return Mention(start, end, name, sure, _ADDRESS.match(sentence, behind) is not None, own)
@@ -130,6 +142,28 @@ def roster(inventory: tuple[str, ...]) -> Roster:
 
 def _letters(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _begins(found: Sequence[Token], at: int) -> bool:
+    """Whether a clause begins with a word."""
+    return at == 0 or found[at - 1].text in _BEGINS
+
+
+def _all_of(found: Sequence[Token], at: int) -> bool:
+    """Whether all of them are meant: "all nodes", "every one of the workers"."""
+    return any(token.text in words("groups") for token in found[max(0, at - _GROUP_WORDS) : at])
+
+
+def _sure_in_lists(mentions: list[Mention], found: Sequence[Token]) -> list[Mention]:
+    """Names that are everyday words are sure in a list with one that is sure: "frontend, rate and search"."""
+    for order in (range(1, len(mentions)), range(len(mentions) - 2, -1, -1)):
+        for at in order:
+            other = mentions[at - 1 if order.step > 0 else at + 1]
+            first, second = sorted((mentions[at], other), key=lambda mention: mention.start)
+            between = {token.text for token in found[first.end : second.start]}
+            if other.sure and between and between <= words("lists"):
+                mentions[at] = mentions[at]._replace(sure=True)
+    return mentions
 
 
 def _beside(found: Sequence[Token], at: int) -> bool:

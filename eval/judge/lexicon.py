@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
 import re2
 
 from simcluster.eval.judge.tokens import Token, normal, tokens
+
+#: What these deny is that something works, which denies no fault.
+_MODAL = frozenset(["can't", "cannot", "couldn't", "won't"])
+#: So many fillers in a row stand between two words of one phrase.
+_SKIPPED_MAX = 2
 
 
 class Hit(NamedTuple):
@@ -21,13 +26,16 @@ class Hit(NamedTuple):
 class Lexicon:
     """Phrases, ready to be found.
 
-    A phrase is words in order; `*` ends or begins a word freely; a space also stands for a hyphen or a slash.
+    A phrase is words in order; `*` ends or begins a word freely; a space also stands for a hyphen or a slash;
+    `not` also for "doesn't" and its like.
 
     Args:
         phrases: each may occur several times.
+        fillers: words that may stand between those of a phrase: "does not *currently* exist".
     """
 
-    def __init__(self, phrases: Iterable[str]) -> None:
+    def __init__(self, phrases: Iterable[str], fillers: Container[str] = ()) -> None:
+        self._fillers = fillers
         self._first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         for phrase in dict.fromkeys(phrases):
             words = words_of(phrase)
@@ -42,20 +50,43 @@ class Lexicon:
         for at, text in enumerate(texts):
             keys = [text, *(f"{text[:n]}*" for n in self._stems if n <= len(text))]
             keys += [f"*{text[-n:]}" for n in self._ends if n <= len(text)]
+            keys += ["not"] if _denies(text) else []
             for key in keys:
                 for words, phrase in self._first.get(key, ()):
-                    rest = texts[at + 1 : at + len(words)]
-                    if len(rest) == len(words) - 1 and all(map(_fits, words[1:], rest)):
-                        hits.append(Hit(at, at + len(words), phrase))
+                    if phrase == "not" and text in _MODAL:
+                        continue
+                    end = self._end(words, texts, at)
+                    if end:
+                        hits.append(Hit(at, end, phrase))
         return hits
+
+    def _end(self, words: Sequence[str], texts: Sequence[str], at: int) -> int:
+        """The number behind the last word of a phrase that begins at one; 0 if it does not stand there."""
+        at += 1
+        for word in words[1:]:
+            skipped = 0
+            while (
+                at < len(texts) and not _fits(word, texts[at]) and texts[at] in self._fillers and skipped < _SKIPPED_MAX
+            ):
+                at, skipped = at + 1, skipped + 1
+            if at >= len(texts) or not _fits(word, texts[at]):
+                return 0
+            at += 1
+        return at
 
 
 def telling(phrases: Iterable[str]) -> set[str]:
     """For each phrase an expression of the longest of its words: where that is not found, the phrase is not."""
     longest = {max(words_of(phrase), key=len) for phrase in phrases}
-    return {
-        ("" if word.startswith("*") or not word.isascii() else r"\b") + re2.escape(word.strip("*")) for word in longest
-    }
+    return {_begun(word) + re2.escape(word.strip("*")) + _ended(word) for word in longest}
+
+
+def _begun(word: str) -> str:
+    return "" if word.startswith("*") or not word.isascii() else r"\b"
+
+
+def _ended(word: str) -> str:
+    return "" if word.endswith("*") or not word.isascii() else r"\b"
 
 
 def words_of(phrase: str) -> tuple[str, ...]:
@@ -75,7 +106,18 @@ def words_of(phrase: str) -> tuple[str, ...]:
     return tuple(begun)
 
 
+def begins_with(phrase: str, word: str) -> bool:
+    """Whether a word may be the first of a phrase."""
+    return _fits(words_of(phrase)[0], word)
+
+
+def _denies(text: str) -> bool:
+    return text.endswith("n't") or text == "cannot"
+
+
 def _fits(word: str, text: str) -> bool:
+    if word == "not" and _denies(text):
+        return True
     if word.endswith("*"):
         return text.startswith(word[:-1])
     return text.endswith(word[1:]) if word.startswith("*") else text == word

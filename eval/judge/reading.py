@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from simcluster.eval.judge.entities import Mention, Roster, roster
 from simcluster.eval.judge.lexicon import telling
 from simcluster.eval.judge.sentence import Evidence, Sentence
 from simcluster.eval.judge.tokens import normal, sentences
-from simcluster.eval.judge.vocabulary import cues, patterns_of, topics_of, vocabulary, words
+from simcluster.eval.judge.vocabulary import cues, hints_of, patterns_of, topics_of, vocabulary, words
 
 #: Sentences with something in them that are read; nobody needs as many to name a cause.
 SENTENCES_MAX = 150
@@ -54,6 +54,7 @@ class Stated(NamedTuple):
         maybe: whether it is one of several possibilities, or only possible.
         sentence: its number.
         between: whether the owners are the two ends of a way, on which it lies.
+        felt: whether it is what the owners meet: "pods there see retransmissions".
     """
 
     family: str
@@ -62,6 +63,7 @@ class Stated(NamedTuple):
     maybe: bool
     sentence: int
     between: bool = False
+    felt: bool = False
 
 
 @dataclass
@@ -177,7 +179,7 @@ def _read(said: Iterable[str], known: Roster) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=16)
 def _telling(known: Roster) -> re2._Regexp[str]:
-    anywhere = telling([*patterns_of(), *topics_of(), *cues().blames]) | set(map(re2.escape, known.begun))
+    anywhere = telling([*patterns_of(), *topics_of(), *hints_of(), *cues().blames]) | set(map(re2.escape, known.begun))
     heads = telling(phrase for phrases in cues().labels.values() for phrase in phrases)
     some, first = ("|".join(sorted(parts)) for parts in (anywhere, heads))
     return re2.compile(rf"(?m)^(?:\W*(?:{first})|.*(?:{some})).*$")
@@ -192,13 +194,17 @@ class _Claims:
 
     def stated(self) -> list[Stated]:
         found = self._given([sentence.evidence for sentence in self._parsed])
-        if any(one.role in ("cause", "said", "aside") for one in found):
+        found = [one for one in found if one.owners or not vocabulary().families[one.family].names] or found
+        if any(one.role in ("cause", "said", "aside") and one.family != "crash" for one in found):
             return found
-        spoken = self._given([sentence.topics for sentence in self._parsed])
-        said = [one for one in spoken if one.role in ("cause", "said")]
-        denied = {one.family for one in (*found, *spoken) if one.role == "denied"}
-        alone = len({one.family for one in said}) == 1 and said[0].family not in denied
-        return [*found, *said] if alone else found
+        for tier in ("topics", "hints"):
+            spoken = self._given([getattr(sentence, tier) for sentence in self._parsed])
+            denied = {one.family for one in (*found, *spoken) if one.role == "denied"}
+            said = [one for one in spoken if one.role in ("cause", "said") and one.family not in denied]
+            meant = _most({one.family: sum(other.family == one.family for other in said) for one in said})  # integers
+            if meant and not (tier == "topics" and len({one.family for one in said}) > 1):
+                return [*found, *(one for one in said if one.family == meant)]
+        return found
 
     def _given(self, named: Sequence[Sequence[Evidence]]) -> list[Stated]:
         found, first = [], dict[str, tuple[str, ...]]()
@@ -211,17 +217,19 @@ class _Claims:
                     if owners:
                         first.setdefault(one.family, owners)
                 between = len(owners) == 2 and _between(sentence, owners)
-                found.append(Stated(one.family, owners, one.role, sentence.maybe, number, between))
-        return found
+                felt = _felt(sentence, owners, one)
+                found.append(Stated(one.family, owners, one.role, sentence.maybe, number, between, felt))
+        lived = {one.family for one in found if one.role in ("cause", "said") and one.owners and not one.felt}
+        return [one._replace(role="effect") if one.felt and one.family in lived else one for one in found]
 
     def _owners(self, number: int, one: Evidence) -> tuple[tuple[str, ...], bool]:
         """Names of the components that have it, and whether it stands right beside them."""
         sentence = self._parsed[number]
         span = next(span for span in sentence.spans if span.start <= one.anchor < span.end)
         inside = [m for m in sentence.mentions if span.start <= m.start < span.end and not m.address]
-        own = self._fitting(inside, one.family)
-        active = self._fitting([m for m in inside if not _done_to(sentence, m)], one.family)
-        such = [m for each in self._parsed for m in each.mentions if m.name in self._such(one.family)]
+        own = self._fitting(inside, one.kinds)
+        active = self._fitting([m for m in inside if not _done_to(sentence, m)], one.kinds)
+        such = [m for each in self._parsed for m in each.mentions if m.name in self._such(one)]
         own, active = ([m for m in some if not such or m in such] for some in (own, active))
         if any(m.start == one.anchor for m in own) and "Node" in vocabulary().families[one.family].kinds:
             own = [m for m in own if "Node" in self._known.kinds[m.name]]  # a component of nodes, such as kube-proxy
@@ -232,11 +240,12 @@ class _Claims:
         before = [m for m in sentence.mentions if m.start < span.start and not m.address]
         behind = [m for m in sentence.mentions if m.start >= span.end and not m.address]
         for mentions in (before, *self._earlier(number), active, own, behind, *self._later(number), such):
-            fitting = self._fitting(mentions, one.family)
+            fitting = self._fitting(mentions, one.kinds)
             fitting = [m for m in fitting if not such or m in such]
             if fitting:
                 return (fitting[0].name,), False
-        return (), False
+        alone = {m.name for each in self._parsed for m in self._fitting(each.mentions, one.kinds) if not m.address}
+        return (tuple(alone) if len(alone) == 1 and not such else ()), False
 
     def _earlier(self, number: int) -> list[list[Mention]]:
         """Names in sentences before, the last first; those of victims after all others."""
@@ -251,16 +260,21 @@ class _Claims:
         behind = [s for s in behind if s.blames or (":" in s.text and len(s.found) <= _PLACE_MAX)]
         return [[m for m in s.mentions if not m.address] for s in behind]
 
-    def _fitting(self, mentions: Sequence[Mention], family: str) -> list[Mention]:
+    def _fitting(self, mentions: Sequence[Mention], can: Collection[str]) -> list[Mention]:
         """Those whose kind can have such a cause; sure ones before names that are everyday words."""
-        kinds = set(vocabulary().families[family].kinds)
+        kinds = set(can)
         fitting = [m for m in mentions if not kinds or kinds & self._known.kinds[m.name]]
         return [m for m in fitting if m.sure] or fitting
 
-    def _such(self, family: str) -> frozenset[str]:
-        """Components whose names say that they have it, if a family knows such names."""
-        patterns = vocabulary().families[family].names
-        return frozenset(name for name in self._known.kinds if any(fnmatchcase(name, one) for one in patterns))
+    def _such(self, one: Evidence) -> frozenset[str]:
+        """Components whose names or kinds say that they have it: a database, a NetworkPolicy."""
+        patterns = vocabulary().families[one.family].names
+        own = set(one.kinds) & words("specific")
+        return frozenset(
+            name
+            for name, kinds in self._known.kinds.items()
+            if own & kinds or any(fnmatchcase(name, pattern) for pattern in patterns)
+        )
 
     def _nearest(self, sentence: Sentence, own: Sequence[Mention], one: Evidence) -> tuple[str, ...]:
         first = min(own, key=lambda mention: self._distance(sentence, mention, one))
@@ -279,6 +293,8 @@ class _Claims:
             and sentence.found[mention.end].text == ":"
         ):
             return 0  # what the sentence is about
+        if mention.start <= one.anchor < mention.end:
+            return 0  # what is named is what has it
         if mention.end <= one.anchor:
             return one.anchor - mention.end - (3 if mention.own else 0)
         before = mention.start - 1
@@ -286,6 +302,12 @@ class _Claims:
             before -= 1
         linked = before >= 0 and sentence.found[before].text in words("links")
         return max(0, mention.start - one.end) + (0 if linked else _FAR)
+
+
+def _most(counts: Mapping[str, int]) -> str:
+    """The one that counts most; empty if several do."""
+    first = sorted(counts, key=lambda name: -counts[name])[:2]
+    return first[0] if first and (len(first) == 1 or counts[first[0]] > counts[first[1]]) else ""
 
 
 def _done_to(sentence: Sentence, mention: Mention) -> bool:
@@ -296,6 +318,25 @@ def _done_to(sentence: Sentence, mention: Mention) -> bool:
     if before > 0 and sentence.found[before].text in words("towards"):
         before -= 1
     return before >= 0 and sentence.found[before].text.startswith(tuple(words("done_to")))
+
+
+def _felt(sentence: Sentence, owners: Sequence[str], one: Evidence) -> bool:
+    """Whether a component meets it: "frontend sees packet loss"."""
+    names = [m for m in sentence.mentions if m.name in owners and m.end <= one.anchor]
+    return bool(names) and any(token.text in words("meets") for token in sentence.found[names[-1].end : one.end])
+
+
+def _doers(sentence: Sentence) -> list[str]:
+    """Components by which something is done to others: "hogged by recommendationservice"."""
+    found = []
+    for mention in sentence.mentions:
+        before = mention.start - 1
+        while before >= 0 and sentence.found[before].text in words("skipped"):
+            before -= 1
+        texts = [token.text for token in sentence.found[max(0, before - 1) : before + 1]]
+        if len(texts) > 1 and texts[0] in words("harmed") and texts[1] == "by" and not mention.address and mention.sure:
+            found.append(mention.name)
+    return found
 
 
 def _between(sentence: Sentence, owners: Sequence[str]) -> bool:
@@ -311,6 +352,10 @@ def _between(sentence: Sentence, owners: Sequence[str]) -> bool:
 def _listed(sentence: Sentence, one: Mention, other: Mention) -> bool:
     """Whether two names are members of one list."""
     between = sentence.found[one.end : other.start]
+    if between and {token.text for token in between} <= {"->", "→"}:
+        return True  # the ends of a way
+    if one.start == other.start:
+        return True  # "all nodes"
     return (
         bool(between)
         and all(token.text in words("lists") for token in between)
@@ -336,6 +381,8 @@ def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[State
         {one.family for one in stated if one.role == "effect" or one.family in follows} - set(reading.families)
     )
     for sentence in parsed:
+        if sentence.spans[0].role in ("cause", "said") and not sentence.maybe:
+            reading.accused += [name for name in _doers(sentence) if name not in reading.accused]
         if sentence.blames and not any(one.role in ("cause", "said") for one in sentence.evidence):
             named = [m.name for m in sentence.mentions if not m.address and m.sure]
             if not named:

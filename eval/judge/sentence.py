@@ -8,7 +8,19 @@ from typing import Literal, NamedTuple
 from simcluster.eval.judge.entities import Roster
 from simcluster.eval.judge.lexicon import Hit
 from simcluster.eval.judge.tokens import Token, tokens
-from simcluster.eval.judge.vocabulary import Pattern, cue_of, labels, lexicon, patterns_of, topics_of, words
+from simcluster.eval.judge.vocabulary import (
+    Pattern,
+    cue_of,
+    cues,
+    hints_of,
+    labels,
+    lexicon,
+    patterns_of,
+    predicates_of,
+    topics_of,
+    vocabulary,
+    words,
+)
 
 #: Patterns with their families by the phrase that they begin with.
 Known = Mapping[str, Sequence[tuple[str, Pattern]]]
@@ -22,6 +34,37 @@ _MARKS = frozenset(
 _CLAUSES = _MARKS | {"that", "which", "whose", "where", "when", "as"}
 #: A denial reaches so many words.
 _REACH = 8
+#: Where a clause begins.
+_CLAUSE_BEGINS = frozenset(
+    [
+        ",",
+        ";",
+        ":",
+        ".",
+        "(",
+        ")",
+        "->",
+        "→",
+        "and",
+        "but",
+        "that",
+        "which",
+        "when",
+        "whenever",
+        "once",
+        "because",
+        "since",
+        "so",
+    ]
+)
+#: So many words before "so" may be nothing but a greeting.
+_HEY = 3
+#: What is said of a list is looked for over so many words.
+_LIST_REACH = 14
+#: A member of such a list has so many words; half as many where only commas join them.
+_ITEM_WORDS = 4
+#: Marks that no list goes over.
+_ENDS = frozenset([";", ".", "(", ")", ":", "->", "=>", "→", "—", "–", "but"])
 _LABEL_WORDS = 6
 #: Words that may follow a label's own: "effect on the shop", "kernel log of worker-2".
 _LABEL_MORE = 4
@@ -37,6 +80,7 @@ class Evidence(NamedTuple):
         start, end: the words between which its phrases stand.
         anchor: the word at which the first of its phrases begins.
         role: of the part in which it stands.
+        kinds: of the objects that can have it; any if empty.
     """
 
     family: str
@@ -44,6 +88,7 @@ class Evidence(NamedTuple):
     end: int
     anchor: int
     role: Role
+    kinds: tuple[str, ...] = ()
 
 
 class Span(NamedTuple):
@@ -61,7 +106,7 @@ class Sentence:
         found: its words.
         mentions: components that it names.
         spans: its parts.
-        evidence: kinds of cause that it names; topics: those that it speaks of.
+        evidence: kinds of cause that it names; topics, hints: those that it speaks of, a hint for each phrase.
         label: what a label in front of a colon, or a heading, makes of it; empty without one.
         heading: whether it is a heading alone.
         maybe, question: how sure it is.
@@ -82,9 +127,20 @@ class Sentence:
         self.maybe = bool(self._cue("maybe"))
         whole = self._whole_role(self.label or section)
         self.spans = [Span(0, len(self.found), whole)] if whole else self._cut(body, (self.label or section) == "cause")
-        self.evidence = [one for span in self.spans for one in self._evidence_in(span, patterns_of())]
+        self.evidence = self._beside([one for span in self.spans for one in self._evidence_in(span, patterns_of())])
         spoken = [one for span in self.spans for one in self._evidence_in(span, topics_of())]
-        self.topics = [one for one in spoken if not any(m.start <= one.anchor < m.end for m in self.mentions)]
+        self.topics = [
+            one
+            for one in spoken
+            if not any(m.start <= one.anchor < m.end for m in self.mentions) and not self._other_said(one)
+        ]
+        self.hints = [
+            one
+            for span in self.spans
+            for name in dict.fromkeys(hit.phrase for hit in self.hits if hit.phrase in hints_of())
+            for one in self._evidence_in(span, {name: hints_of()[name]})
+            if not self._other_said(one)
+        ]
         self.blames = whole in ("", "cause") and self._blames()
 
     def _cue(self, name: str) -> list[Hit]:
@@ -140,12 +196,16 @@ class Sentence:
         ):
             return [Span(body, len(self.found), "effect")]  # "as a result …"
         marks: list[tuple[int, int, str]] = [
-            (hit.start, hit.end, "therefore") for hit in therefore if hit.start > body + 1
+            (hit.start, hit.end, "therefore")
+            for hit in therefore
+            if hit.start > body + 1 and not self._nobody_knows(body, hit.start)
         ]
         inside = {at for start, end, _ in marks for at in range(start, end)}
         marks += [(hit.start, hit.end, "because") for hit in because if hit.start not in inside]
         marks += [
-            (hit.start, hit.end, "turns") for hit in self._cue("turns") if hit.start not in inside and hit.start > body
+            (hit.start, hit.end, "turns")
+            for hit in self._cue("turns")
+            if hit.start not in inside and hit.start > body and self._opens(hit)
         ]
         role: Role = "cause" if cause else "said"
         spans: list[Span] = []
@@ -172,6 +232,18 @@ class Sentence:
         spans.append(Span(begun, len(self.found), role))
         return [self._withdrawn(span) for span in spans if span.end > span.start]
 
+    def _opens(self, hit: Hit) -> bool:
+        """Whether another thought begins there: "now" within a clause ("is now mandatory") begins none."""
+        return hit.phrase not in words("adverbs") or self.found[hit.start - 1].text in _MARKS
+
+    def _nobody_knows(self, begun: int, end: int) -> bool:
+        """Whether what does it is only "something", or nothing ("hey, so …"): then what it does is what is said."""
+        texts = [token.text for token in self.found[begun:end]]
+        if len(texts) <= _SALAD and texts and texts[0] in words("indefinite"):
+            return True
+        spoken = any(hit.start < end and hit.phrase not in cue_of() for hit in self.hits)
+        return not spoken and not any(mention.start < end for mention in self.mentions) and len(texts) <= _HEY
+
     def _withdrawn(self, span: Span) -> Span:
         gone = any(span.start <= hit.start < span.end for hit in self._cue("withdrawn"))
         return span._replace(role="void") if gone else span
@@ -179,9 +251,37 @@ class Sentence:
     def _evidence_in(self, span: Span, known: Known) -> list[Evidence]:
         hits = [hit for hit in self.hits if span.start <= hit.start and hit.end <= span.end and not self._in_name(hit)]
         return [
-            Evidence(family, start, end, anchor, "denied" if denied and span.role != "void" else span.role)
-            for family, start, end, anchor, denied in families_among(hits, self.found, known)
+            Evidence(
+                one.family,
+                one.start,
+                one.end,
+                one.anchor,
+                "denied" if one.denied and span.role != "void" else span.role,
+                one.kinds or vocabulary().families[one.family].kinds,
+            )
+            for one in families_among(hits, self.found, known)
         ]
+
+    def _other_said(self, one: Evidence) -> bool:
+        """Whether it is said of what is spoken of that it is gone, which is another cause than the family is."""
+        stop = _segment(one.end, self.found)
+        gone = [hit for hit in self.hits if one.end <= hit.start < stop and hit.phrase in cues().predicates["gone"]]
+        return any(hit.phrase not in predicates_of(one.family, self.found[one.anchor].text) for hit in gone)
+
+    def _beside(self, evidence: list[Evidence]) -> list[Evidence]:
+        """Evidence, what stands in a clause on another cause, or on a condition, marked as said by the way.
+
+        "An image *that* asks a wrong port", "*when* users exceed it".
+        """
+        kept: list[Evidence] = []
+        for one in evidence:
+            before = next((other for other in reversed(kept) if other.role in ("cause", "said")), None)
+            begun = next((i for i in range(one.anchor, -1, -1) if self.found[i].text in _CLAUSE_BEGINS), None)
+            opener = "" if begun is None else self.found[begun].text
+            related = opener in words("relative") and before is not None and before.end <= (begun or 0)
+            condition = opener in words("conditions")
+            kept.append(one._replace(role="aside") if one.role in ("cause", "said") and (related or condition) else one)
+        return kept
 
     def _in_name(self, hit: Hit) -> bool:
         """Whether the word is a piece of a name (`user-service`) or of a term (`node selector`), and says nothing."""
@@ -213,29 +313,67 @@ def _label_role(head: Sequence[Token]) -> str:
     return min(ends)[1] if ends else ""
 
 
-def families_among(hits: Sequence[Hit], found: Sequence[Token], known: Known) -> list[tuple[str, int, int, int, bool]]:
-    """Families whose patterns are among the phrases of a part: first and last word, anchor, whether they are denied."""
+def families_among(hits: Sequence[Hit], found: Sequence[Token], known: Known) -> list[Named]:
+    """Families whose patterns are among the phrases of a part, in the order of their subjects."""
     by_phrase: dict[str, list[Hit]] = {}
     for hit in hits:
         by_phrase.setdefault(hit.phrase, []).append(hit)
-    best: dict[str, tuple[str, int, int, int, bool]] = {}
-    for phrase, anchors in by_phrase.items():
+    best: dict[str, Named] = {}
+    longer = [hit for hit in hits if hit.end - hit.start > 1 and hit.phrase in known]
+    for phrase, every in by_phrase.items():
         for family, pattern in known.get(phrase, ()):
             if not all(text in by_phrase for text in pattern.all):
                 continue
+            anchors = [hit for hit in every if not any(_of_another(hit, other, family, known) for other in longer)]
+            if not anchors:
+                continue
             rest = [by_phrase[text] for text in pattern.all[1:]]
             rest += [[hit for text in pattern.any for hit in by_phrase.get(text, ())]] if pattern.any else []
+            rest = [
+                [hit for hit in c if not any(_of_another(hit, other, family, known) for other in longer)] for c in rest
+            ]
             if not all(rest):
                 continue
-            one = _whole(family, [anchors, *rest], hits, found)
-            if family not in best or (best[family][4], best[family][1]) > (one[4], one[1]):
+            one = _whole(family, [anchors, *rest], hits, found)._replace(kinds=pattern.kinds)
+            if family not in best or (best[family].denied, best[family].start) > (one.denied, one.start):
                 best[family] = one
-    return sorted(best.values(), key=lambda one: one[3])
+    kept = [one for one in best.values() if not any(_nearer(other, one, found) for other in best.values())]
+    return sorted(kept, key=lambda one: one.anchor)
 
 
-def _whole(
-    family: str, choices: Sequence[Sequence[Hit]], hits: Sequence[Hit], found: Sequence[Token]
-) -> tuple[str, int, int, int, bool]:
+class Named(NamedTuple):
+    """A family that is named: its words, those of its subject and of what is said of it, whether it is denied."""
+
+    family: str
+    start: int
+    end: int
+    anchor: int
+    denied: bool
+    subject: Hit
+    predicate: Hit | None
+    kinds: tuple[str, ...] = ()
+
+
+def _of_another(hit: Hit, longer: Hit, family: str, known: Known) -> bool:
+    """Whether a word is only part of the subject of another family: the service of a service account."""
+    within = longer.start <= hit.start and hit.end <= longer.end and longer.end - longer.start > hit.end - hit.start
+    return within and all(name != family for name, _ in known[longer.phrase])
+
+
+def _nearer(other: Named, one: Named, found: Sequence[Token]) -> bool:
+    """Whether what is said of the subject of one is said of that of another, which stands between."""
+    if other is one or other.family in words("general"):
+        return False
+    said, same = one.predicate, other.predicate
+    if said is None or same is None or max(said.start, same.start) >= min(said.end, same.end):
+        return False
+    if not one.subject.end <= other.subject.start < said.start:
+        return False
+    between = {token.text for token in found[one.subject.end : other.subject.start]}
+    return not between <= words("lists") or not between
+
+
+def _whole(family: str, choices: Sequence[Sequence[Hit]], hits: Sequence[Hit], found: Sequence[Token]) -> Named:
     inside = frozenset(at for choice in choices for hit in choice for at in range(hit.start, hit.end))
     taken, all_denied = [], False
     anchor_at = choices[0][0].start
@@ -248,9 +386,11 @@ def _whole(
     ends = {end, *(hit.end for hit in taken if not any(hit.end <= other.start for other in taken) or hit is taken[0])}
     acquitted = all_denied or any(_acquitted(at, inside, hits, found) for at in ends)
     stop = _segment(end, found)
+    own = frozenset(at for hit in taken for at in range(hit.start, hit.end))
     behind = [hit for choice in choices for hit in choice if start <= hit.start < stop and hit not in taken]
-    acquitted = acquitted or any(denied(hit, hits, found, frozenset(range(hit.start, hit.end))) for hit in behind)
-    return family, start, end, taken[0].start, acquitted
+    acquitted = acquitted or any(denied(hit, hits, found, own | frozenset(range(hit.start, hit.end))) for hit in behind)
+    said = taken[-1] if len(taken) > 1 else None
+    return Named(family, start, end, taken[0].start, acquitted, taken[0], said)
 
 
 def denied(hit: Hit, hits: Sequence[Hit], found: Sequence[Token], inside: frozenset[int]) -> bool:
@@ -259,10 +399,15 @@ def denied(hit: Hit, hits: Sequence[Hit], found: Sequence[Token], inside: frozen
     while begun > 0 and hit.start - begun < _REACH and found[begun - 1].text not in _CLAUSES:
         begun -= 1
     return any(
-        begun <= other.start and other.end <= hit.start and other.start not in inside
+        begun <= other.start and other.end <= hit.start and other.start not in inside and not _ended(other, found)
         for other in hits
         if {"denies", "would"} & set(cue_of().get(other.phrase, ()))
     )
+
+
+def _ended(denial: Hit, found: Sequence[Token]) -> bool:
+    """Whether it says that something was so and is not any more, which denies nothing: "no longer grants"."""
+    return denial.phrase == "no" and [token.text for token in found[denial.end : denial.end + 1]] == ["longer"]
 
 
 def _segment(end: int, found: Sequence[Token]) -> int:
@@ -278,19 +423,43 @@ def _acquitted(end: int, inside: frozenset[int], hits: Sequence[Hit], found: Seq
     """Whether what stands behind says that it is in order."""
     stop = _segment(end, found)
     behind = [hit for hit in hits if end - 1 <= hit.start < stop and hit.end > end]
-    return any(
-        "acquits" in cue_of().get(hit.phrase, ())
-        and hit.start not in inside - {end - 1}
-        and not denied(hit, hits, found, inside)
+    acquits = [hit for hit in hits if "acquits" in cue_of().get(hit.phrase, ()) and not _of_a_compound(hit, found)]
+    return _among_the_sound(end, acquits, found) or any(
+        hit in acquits and hit.start not in inside - {end - 1} and not denied(hit, hits, found, inside)
         for hit in behind
     )
+
+
+def _of_a_compound(hit: Hit, found: Sequence[Token]) -> bool:
+    """Whether it is the first half of a word: "clean-up"."""
+    return [token.text for token in found[hit.end : hit.end + 1]] == ["up"]
+
+
+def _among_the_sound(end: int, acquits: Sequence[Hit], found: Sequence[Token]) -> bool:
+    """Whether a word is a member of a list said to be in order: "CPU and disk are fine"."""
+    begins = {hit.start for hit in acquits}
+    joined, item, items = False, 0, list[int]()
+    for at in range(end, min(end + _LIST_REACH, len(found))):
+        text = found[at].text
+        if at in begins:
+            items.append(item)
+            return len(items) > 1 and max(items) <= (_ITEM_WORDS if joined else _ITEM_WORDS // 2)
+        if text == ":" and at + 1 in begins:
+            continue  # "memory and network: fine"
+        if text in words("verbs") or text in _ENDS or text[0].isdigit():
+            return False
+        if text in (",", "and", "or", "nor"):
+            joined = joined or text != ","
+            items.append(item)
+            item = 0
+        elif text in words("copulas"):
+            joined = True
+        else:
+            item += 1
+    return False
 
 
 def claimed(text: str) -> list[str]:
     """Families that a normalised clause claims, in the order of the vocabulary."""
     found = tokens(text)
-    return sorted(
-        family
-        for family, *_, taken_back in families_among(lexicon().hits(found), found, patterns_of())
-        if not taken_back
-    )
+    return sorted(one.family for one in families_among(lexicon().hits(found), found, patterns_of()) if not one.denied)

@@ -17,8 +17,10 @@ _SENTENCE = re.compile(r"(?<=[.!?;。！？；])\s+|(?<=[。！？；])|\n+")
 _VALUE = re.compile(r"\n[ \t]{0,40}(value:)")
 #: Texts of so many characters are not folded: one letter may become eighteen.
 _FOLDED_MAX = 20_000
+#: Stands for a backtick: what is between two is a name.
+QUOTE = "\x01"
 #: One spelling of what is typed in several ways.
-_SAME = str.maketrans({"’": "'", "‘": "'", "`": " ", "*": " ", '"': " ", "“": " ", "”": " ", "，": ",", "：": ":"})
+_SAME = str.maketrans({"’": "'", "‘": "'", "`": QUOTE, "*": " ", '"': " ", "“": " ", "”": " ", "，": ",", "：": ":"})
 _SPELLED = {"catalogue": "catalog", "neighbor": "neighbour", "ctr": "container"}
 
 
@@ -38,7 +40,10 @@ class Token(NamedTuple):
 
 
 def normal(text: str) -> str:
-    """Lower case, one form of each letter, marks of emphasis and quotation as spaces; lone surrogates as `?`."""
+    """Lower case, one form of each letter, marks of emphasis and quotation as spaces, backticks as `QUOTE`.
+
+    Lone surrogates are `?`.
+    """
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()
         text = unicodedata.normalize("NFKC", text) if len(text) <= _FOLDED_MAX else text

@@ -10,25 +10,27 @@ from pathlib import Path
 from pydantic import Field
 
 from simcluster.engine.content import Content, ContentError, UnknownName, load_content, read_document
-from simcluster.eval.judge.lexicon import Lexicon
+from simcluster.eval.judge.lexicon import Lexicon, begins_with
 from simcluster.faults import registry
 
 
 class Pattern(Content):
     """Every phrase of `all`, and one of `any` if there are any.
 
-    `a|b` in `all` is either of them, `@row` in `any` is every word of that row of the predicates.
+    `a|b` in `all` is either of them, `@row` in `any` is every word of that row of the predicates. `kinds` are those of
+    the objects that can have it, where they are fewer than the family's.
     """
 
     all: tuple[str, ...]
     any: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
 
     def plain(self) -> Iterator[Pattern]:
         """The patterns without `|` and `@` that it stands for."""
         rows = ((cues().predicates[text[1:]] if text.startswith("@") else (text,)) for text in self.any)
         either = tuple(dict.fromkeys(itertools.chain.from_iterable(rows)))
         for chosen in itertools.product(*(text.split("|") for text in self.all)):
-            yield Pattern(all=chosen, any=either)
+            yield Pattern(all=chosen, any=either, kinds=self.kinds)
 
 
 class Family(Content):
@@ -41,6 +43,7 @@ class Family(Content):
         consequences: what may follow from it without being a cause of its own.
         patterns: ways to say it.
         topics: phrases that say it only in a text that claims nothing else: what is spoken of in no other case.
+        hints: phrases that speak of it. Where nothing else is claimed, the family of which a text speaks most is meant.
     """
 
     means: str
@@ -49,13 +52,20 @@ class Family(Content):
     consequences: tuple[str, ...] = ()
     patterns: tuple[Pattern, ...]
     topics: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
 
 
 class Vocabulary(Content):
-    """Families, and words for what is seen without being a mechanism."""
+    """Families, those among them that only the reader knows, and words for what is seen without being a mechanism."""
 
     families: dict[str, Family]
+    others: dict[str, Family] = Field(default_factory=dict)
     symptoms: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+    @property
+    def published(self) -> list[str]:
+        """The families that a claim may name."""
+        return [name for name in self.families if name not in self.others]
 
 
 @functools.cache
@@ -74,14 +84,15 @@ def vocabulary() -> Vocabulary:
         for name in one.families:
             if name in families:
                 raise ContentError(path, read_document(path).line(("families", name)), f"{name} is told of elsewhere")
-        families |= one.families
+        families |= one.families | one.others
     for path, one in read.items():
-        for name, family in one.families.items():
+        for name, family in (one.families | one.others).items():
             for index, other in enumerate(family.consequences):
                 if other not in families and other not in symptoms:
                     line = read_document(path).line(("families", name, "consequences", index))
                     raise ContentError(path, line, str(UnknownName("consequence", other, [*families, *symptoms])))
-    return Vocabulary(families=dict(sorted(families.items())), symptoms=symptoms)
+    others = {name: family for one in read.values() for name, family in one.others.items()}
+    return Vocabulary(families=dict(sorted(families.items())), others=others, symptoms=symptoms)
 
 
 class Cues(Content):
@@ -121,9 +132,10 @@ def words(use: str) -> frozenset[str]:
 @functools.cache
 def lexicon() -> Lexicon:
     """Every phrase of every family, and every cue."""
-    both = itertools.chain(patterns_of().values(), topics_of().values())
+    both = itertools.chain(patterns_of().values(), topics_of().values(), hints_of().values())
     patterns = [pattern for known in both for _, pattern in known]
-    return Lexicon([*(phrase for pattern in patterns for phrase in (*pattern.all, *pattern.any)), *cue_of()])
+    phrases = (phrase for pattern in patterns for phrase in (*pattern.all, *pattern.any))
+    return Lexicon([*phrases, *cue_of()], words("fillers"))
 
 
 @functools.cache
@@ -150,6 +162,23 @@ def topics_of() -> dict[str, tuple[tuple[str, Pattern], ...]]:
     for name, family in vocabulary().families.items():
         for topic in family.topics:
             found[topic] = (*found.get(topic, ()), (name, Pattern(all=(topic,))))
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def predicates_of(family: str, word: str) -> frozenset[str]:
+    """What patterns of a family say of subjects that begin with a word."""
+    plain = itertools.chain.from_iterable(one.plain() for one in vocabulary().families[family].patterns)
+    return frozenset(phrase for one in plain if begins_with(one.all[0], word) for phrase in (*one.all[1:], *one.any))
+
+
+@functools.cache
+def hints_of() -> dict[str, tuple[tuple[str, Pattern], ...]]:
+    """Hints with their families, in the form of patterns."""
+    found: dict[str, tuple[tuple[str, Pattern], ...]] = {}
+    for name, family in vocabulary().families.items():
+        for hint in family.hints:
+            found[hint] = (*found.get(hint, ()), (name, Pattern(all=(hint,))))
     return found
 
 

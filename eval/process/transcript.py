@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from simcluster.engine import AppendLog
 from simcluster.session.kinds import Effect
 from simcluster.session.log import Command
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 
 #: Characters that are kept of the beginning and of the end of an answer or an input.
 HEAD, TAIL = 6_000, 2_000
@@ -54,7 +54,7 @@ class Transcript:
     def __init__(self) -> None:
         self.turns: AppendLog[Turn] = AppendLog(block=64)
 
-    def add(self, command: Command, effect: Effect, result: CommandResult, ended_ns: int) -> None:
+    def add(self, command: Command, effect: Effect, result: Outcome, ended_ns: int) -> None:
         """A command has been answered."""
         shown = printable(str(result))
         turn = Turn(

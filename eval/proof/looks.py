@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from simcluster.faults.facts import ChangedFact, leaves, segments
 from simcluster.faults.incident import Incident
-from simcluster.surface.protocols import CommandResult, Shell
+from simcluster.surface.protocols import Outcome, Shell
 from simcluster.tasks.model import Task
 
 #: So many of the youngest objects are looked at.
@@ -37,7 +37,7 @@ class Looked(Protocol):
     task: Task
     incident: Incident
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         """Run `kubectl COMMAND`."""
 
     def node(self, name: str) -> Shell:

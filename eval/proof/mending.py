@@ -62,9 +62,8 @@ class Repair(Content):
     """
 
     id: str
-    of: Literal[
-        "object", "spec", "given", "deployment", "selector", "spelling", "cpu", "unit", "node", "missing", "extra"
-    ]
+    of: Literal["object", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit", "node",
+                "missing", "extra"]  # fmt: skip
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
 
@@ -142,7 +141,8 @@ def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> d
         changed = [fact for fact in ours if fact.place == place]
         for kind, marks in _of_place(world, task, place, changed).items():
             found.setdefault(kind, []).append(marks)
-    everywhere = {kind for kind, marks in found.items() if kind in ("unit", "node") or len(marks) == len(places)}
+    of_nodes = ("unit", "node")  # they mend what is wrong if nothing else is
+    everywhere = {kind for kind, marks in found.items() if (0 if kind in of_nodes else len(marks)) == len(places)}
     return {kind: marks for kind, marks in found.items() if kind in everywhere}
 
 
@@ -167,7 +167,9 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
         found["deployment"] = marks
     for fact in changed:
         if place.kind == "Service" and fact.path.startswith("spec.selector") and fact.before is None:
-            found["selector"] = marks | _of_route(world, task.namespace, stored, fact)
+            found["selector"] = marks | {"label": json.dumps({_key_of(fact): fact.after})}
+            callers = _callers(world, task.namespace, stored)
+            found |= {"route": marks | callers} if callers else {}
         if fact.path.endswith("limits.cpu") and fact.after is not None:
             found["cpu"] = marks
     respelled = _respelled(stored, changed, task.namespace)
@@ -205,8 +207,13 @@ def _plain(stored: ApiObject) -> Json:
     return found
 
 
-def _of_route(world: World, namespace: str, service: ApiObject, fact: ChangedFact) -> dict[str, str]:
-    """Who calls the Service by which variable, and the label that its selector asks for."""
+def _key_of(fact: ChangedFact) -> str:
+    """The label that a changed selector asks for."""
+    return fact.path.removeprefix("spec.selector").strip(".[]")
+
+
+def _callers(world: World, namespace: str, service: ApiObject) -> dict[str, str]:
+    """Who calls the Service by which variable, and the address of its copy; nothing if no variable says where it is."""
     name, port = name_of(service), service["spec"]["ports"][0]["port"]
     callers, variable = [], ""
     for one in world.api.store.objects("deployments.apps", namespace):
@@ -214,10 +221,9 @@ def _of_route(world: World, namespace: str, service: ApiObject, fact: ChangedFac
             if str(entry.get("value", "")).partition(":")[0] == name:
                 callers.append(f"deployment/{name_of(one)}")
                 variable = entry["name"]
-    key = fact.path.removeprefix("spec.selector").strip(".[]")
-    label = {key: fact.after}
-    address = f"{name}-again:{port}"
-    return {"callers": " ".join(callers), "variable": variable, "address": address, "label": json.dumps(label)}
+    if not callers:
+        return {}
+    return {"callers": " ".join(callers), "variable": variable, "address": f"{name}-again:{port}"}
 
 
 def _respelled(stored: ApiObject, changed: list[ChangedFact], namespace: str) -> Json | None:

@@ -38,7 +38,7 @@ from simcluster.faults.incident import Incident
 from simcluster.faults.target import ImpossibleTarget
 from simcluster.models.apps.behaviour import read_application
 from simcluster.noise import plan as noise
-from simcluster.surface.protocols import CommandResult, Shell
+from simcluster.surface.protocols import Outcome, Shell
 from simcluster.tasks.model import Step, Task
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Provable(Protocol):
     def fork(self) -> Self:
         """A second episode with the same past."""
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         """Run `kubectl COMMAND`."""
 
     def node(self, name: str) -> Shell:

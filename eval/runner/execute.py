@@ -44,7 +44,7 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
     """
     began_s = time.perf_counter()
     for _ in range(ENDPOINT_REPEATS + 1):
-        episode = start(run.task, run.seed, plan.noise, plan.library, plan.age)
+        episode = start(run.task, run.seed, plan.noise, plan.library, plan.age, plan.profile)
         printed = bytearray()
         sink = partial(keep, printed)
         ending = work(run.agent, episode, plan, host, sink, model=handed(run, plan, folder))

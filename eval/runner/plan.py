@@ -17,6 +17,7 @@ from simcluster.eval.isolation.agenthost import missing
 from simcluster.eval.llm import SecondJudge
 from simcluster.eval.serving import command
 from simcluster.noise import plan as noise_profiles
+from simcluster.world.profile import Profile
 
 Record = dict[str, Any]
 
@@ -69,6 +70,7 @@ class Plan:
         counterfactuals: whether each run is compared with what would have become of it under other hands.
         model: how models (`llm:MODEL`) are asked.
         age: for how long the clusters have lived; None is as the tasks say.
+        profile: figures of the clusters; None is as the tasks say.
     """
 
     task_ids: tuple[str, ...]
@@ -81,6 +83,7 @@ class Plan:
     judge: SecondJudge | None = None
     counterfactuals: bool = False
     age: str | None = None
+    profile: Profile | None = None
     model: ModelOptions = field(default_factory=ModelOptions)
 
     def check(self) -> None:
@@ -130,6 +133,7 @@ class Plan:
             "seeds": list(self.seeds),
             "noise": self.noise,
             "age": self.age,
+            "parameters": None if self.profile is None else self.profile.parameters,
             "content": list(self.content),
             "wall_limit_s": self.wall_limit_s,
             "memory_mib": self.memory_mib,

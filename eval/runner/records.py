@@ -91,8 +91,9 @@ class RunDirectory:
             self._lock = -1
 
     def _check_plan(self, plan: Plan) -> None:
-        before = json.loads((self.path / PLAN).read_text())
-        for what, now in (("noise", plan.noise), ("age", plan.age)):
+        before, given = json.loads((self.path / PLAN).read_text()), plan.to_dict()
+        for what in ("noise", "age", "parameters"):
+            now = given[what]
             if before.get(what) != now:
                 raise RunDirectoryError(
                     f"{self.path} was begun with {what} {before.get(what)}, not {now}: use another --out"

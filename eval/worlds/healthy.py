@@ -18,6 +18,7 @@ from simcluster.faults.steps import IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.tasks.model import WORKERS, Task
 from simcluster.world import World
+from simcluster.world.profile import Profile
 
 #: How long an application may take from `kubectl apply` to healthy users.
 HEALTHY_LIMIT_NS = 600 * SECOND
@@ -38,7 +39,7 @@ class NotAnIncident(Exception):
 
 
 class Place(NamedTuple):
-    """An application in a namespace, its users, who watches and works, its age, and manifests of what is beside it."""
+    """An application in a namespace, its users, who watches and works, its age, manifests beside it, own figures."""
 
     app: str
     namespace: str
@@ -49,13 +50,15 @@ class Place(NamedTuple):
     workers: int = WORKERS
     beside: str = ""
     also: tuple[str, ...] = ()
+    parameters: tuple[tuple[str, str | int], ...] = ()
 
     @classmethod
     def of(cls, task: Task) -> Place:
         """Where a task is."""
         reads, watched = task.operator == "reader", task.ticket is None
         who = watched, reads, task.age, task.workers
-        return cls(task.app, task.namespace, task.users, *who, manifests(task.beside), task.also)
+        own = tuple(sorted(task.parameters.items()))
+        return cls(task.app, task.namespace, task.users, *who, manifests(task.beside), task.also, own)
 
 
 def manifests(objects: Sequence[Json]) -> str:
@@ -112,7 +115,9 @@ class Healthy:
 def _healthy_world(
     place: Place, seed: int, latent: tuple[IncidentStep, ...], library: Library | None
 ) -> tuple[World, list[Facts]]:
-    world, namespace, crowd = World(seed, workers=place.workers, library=library), place.namespace, place.users
+    profile = Profile(parameters=dict(place.parameters)) if place.parameters else None
+    world = World(seed, workers=place.workers, library=library, profile=profile)
+    namespace, crowd = place.namespace, place.users
     incident = Incident(world, namespace, latent, library)
     incident.plant()
     if place.read_only:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from simcluster.surface.protocols import CommandResult, Shell
+from simcluster.surface.protocols import Outcome, Shell
 from simcluster.tasks.model import Step
 
 
 class Hand(Protocol):
     """Who can do steps: an episode, or another hand on a live world."""
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         """Run `kubectl COMMAND`."""
 
     def node(self, name: str) -> Shell:
@@ -21,7 +21,7 @@ class Hand(Protocol):
         """Let simulated time pass."""
 
 
-def perform(hand: Hand, step: Step, namespace: str = "") -> CommandResult:
+def perform(hand: Hand, step: Step, namespace: str = "") -> Outcome:
     """Do one step through the surface; what names no namespace is done in the given one."""
     if step.kubectl:
         where = "" if not namespace or " -n " in step.kubectl else f" -n {namespace}"
@@ -29,4 +29,4 @@ def perform(hand: Hand, step: Step, namespace: str = "") -> CommandResult:
     if step.sh:
         return hand.node(step.node).sh(step.sh)
     hand.wait(step.wait)
-    return CommandResult("")
+    return Outcome("")

@@ -19,12 +19,13 @@ from simcluster.models.apps.stores.clientshell import ClientShell
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagefacts import ImageFacts, facts_of
 from simcluster.models.machine.imagereference import repository_of
-from simcluster.models.machine.process import ExecResult, StartFailure
+from simcluster.models.machine.process import StartFailure
 from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.container import ShellProgram, can_run
 from simcluster.models.programs.interpreters import executed
 from simcluster.models.programs.table import program_of
 from simcluster.models.traffic.cluster.engine import TrafficEngine
+from simcluster.models.userland.outcome import Outcome
 
 #: Kinds of stores whose images bring clients, and the servers in them, by all their names.
 _WITH_CLIENTS = ("mongod", "postgres", "mysqld", "redis")
@@ -50,7 +51,7 @@ class RepositoryFacts(NamedTuple):
 class ClusterClient(Protocol):
     """A client of the API server that some images have."""
 
-    def run(self, container: Container, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def run(self, container: Container, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """Run it in a container; None if it is another command, or the image lacks it."""
 
 
@@ -247,7 +248,7 @@ class AppCatalog:
             return program
         return GenericProgram(container, self._traffic, environment) if name in _SERVERS or "/" in argv[0] else None
 
-    def client(self, container: Container, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def client(self, container: Container, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """A client of the cluster that the image has, run at once; None if this is none."""
         found = executed(container, argv, stdin)
         return found if found is not None or self.kubectl is None else self.kubectl.run(container, argv, stdin)

@@ -174,16 +174,30 @@ class Container(Parted):
         facts = facts_of(self.spec.image)
         return self.spec.user if self.spec.user is not None else facts.user[1] if facts is not None else 0
 
-    def may(self, capability: str) -> bool:
-        """Whether its main process has a capability: root has containerd's default ones, whoever else has none."""
+    @property
+    def gid(self) -> int:
+        """The first group of its processes: what the pod says, else root's."""
+        return self.spec.group or 0
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """What its main process was started with: the pod's words, else the image's."""
+        spec, facts = self.spec, facts_of(self.spec.image)
+        if facts is not None:
+            return facts.argv(spec.command, spec.args)
+        return (*(spec.command or (self.comm,)), *spec.args)
+
+    def bounded(self, capability: str) -> bool:
+        """Whether a capability is in the bounding set: a program with the set-uid bit could have it."""
         spec = self.spec
-        if spec.privileged:
-            return True
-        if self.uid:
-            return False  # ambient capabilities are not set
-        if capability in spec.add or "ALL" in spec.add:
+        if spec.privileged or capability in spec.add or "ALL" in spec.add:
             return True
         return capability in DEFAULT_CAPABILITIES and capability not in spec.drop and "ALL" not in spec.drop
+
+    def may(self, capability: str) -> bool:
+        """Whether its main process has a capability: root has containerd's default ones, whoever else has none."""
+        # A privileged container's processes have them all; ambient capabilities of other users are not set.
+        return self.spec.privileged or (not self.uid and self.bounded(capability))
 
     @property
     def control_group(self) -> str:

@@ -27,8 +27,8 @@ from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.kernel.processes import HostProcess
 from simcluster.models.machine.kernel.sysctltable import PARAMETERS
 from simcluster.models.machine.loginshell import LoginShell
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import TMPFS
+from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.place import Place
 
 EXIT_SIGKILL = 137
@@ -58,7 +58,7 @@ class Host(Hardware):
     on_oom: Callable[[str, int], None] | None = None  # hears of a process killed for the whole machine's sake
 
     @abstractmethod
-    def run(self, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
+    def run(self, argv: Sequence[str], stdin: str = "") -> Outcome | None:
         """Any program of the host but those of its login shell (`crictl`, `cat`, `free`); None if there is none."""
 
     @abstractmethod

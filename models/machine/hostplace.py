@@ -6,10 +6,10 @@ from typing import Any
 
 from simcluster.engine.streams import mix
 from simcluster.models.machine import hostnet
+from simcluster.models.machine.hosttools import virtuallinks
 from simcluster.models.machine.hosttools.table import TOOLS
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.nodetree import NodeTree
-from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.userland.bare import PATH, located
 from simcluster.models.userland.face import BASH
 from simcluster.models.userland.immediate import ImmediateRunner
@@ -23,6 +23,8 @@ from simcluster.models.userland.stream import Stream
 MISSING = ("busybox", "gawk", "tmux")
 #: Programs that the table answers although a node has them, too: there is nothing of the node in their answers.
 _COMMON = ("date", "id", "kill")
+#: Where links are made up.
+_LINKED = ("/proc/", "/var/log/containers/")
 #: Programs of administrators (Ubuntu 24.04).
 _SBIN = frozenset(
     [
@@ -45,6 +47,8 @@ _SBIN = frozenset(
         "lsmod",
         "mkfs.ext4",
         "modprobe",
+        "rmmod",
+        "tcpdump",
         "nft",
         "nvme",
         "poweroff",
@@ -73,6 +77,9 @@ class NodeFiles:
         said = self.machine.files.adorned.get(path, {})
         if "target" in said:
             return Stat("link", len(str(said["target"])), 0o777, **{**said, "target": str(said["target"])})
+        target = virtuallinks.link(self.machine, path) if path.startswith(_LINKED) else ""
+        if target:
+            return Stat("link", len(target), 0o777, target=target)
         found = self.tree.look(path)
         if found is None:
             return None
@@ -173,7 +180,7 @@ class HostPlace:
         if tool is None:
             return None
         stdin = "" if call.source is None else call.source.rest()
-        return _outcome(tool(self.machine, _absolute(call, self.files), stdin))
+        return tool(self.machine, _absolute(call, self.files), stdin)
 
     def located(self, name: str) -> str:
         """Path of a program."""
@@ -222,15 +229,7 @@ def _absolute(call: Call, files: NodeFiles) -> list[str]:
     ]
 
 
-def _outcome(result: ExecResult) -> Outcome:
-    if isinstance(result, Pausing):
-        return Outcome(
-            result.stdout, result.stderr, result.code, result.pause_ns, then=result.argv, then_stdin=result.stdin
-        )
-    return Outcome(result.stdout, result.stderr, result.code)
-
-
-def run_tool(machine: Machine, argv: list[str], stdin: str = "") -> ExecResult | None:
+def run_tool(machine: Machine, argv: list[str], stdin: str = "") -> Outcome | None:
     """Run a program of the common table on a node, at once; None if there is none of this name."""
     place = HostPlace(machine)
     if not argv or not place.located(argv[0]):
@@ -242,5 +241,4 @@ def run_tool(machine: Machine, argv: list[str], stdin: str = "") -> ExecResult |
     process.cwd = normalize("/root")
     process.fds[0] = ("in", Stream(stdin))
     outcome = runner.finish()
-    said = (outcome.stdout, outcome.stderr, outcome.code)
-    return Pausing.after(outcome.delay_ns, *said) if outcome.delay_ns else ExecResult(*said)
+    return Outcome(outcome.stdout, outcome.stderr, outcome.code, outcome.delay_ns)

@@ -155,7 +155,7 @@ class ImageFacts(Shared):
     Attributes:
         base: distribution, a key of `OS_RELEASE`.
         entrypoint, cmd: what runs without `command` and `args`.
-        programs: what it has beside the tools of its distribution.
+        programs: what it has beside the tools of its distribution; absent: tools that others have and it has not.
         user: name and id of the user its processes have.
         workdir: where they start.
         files: paths and texts.
@@ -168,6 +168,7 @@ class ImageFacts(Shared):
     user: tuple[str, int] = ("root", 0)
     workdir: str = "/"
     files: tuple[tuple[str, str], ...] = ()
+    absent: tuple[str, ...] = ()
 
     def argv(self, command: tuple[str, ...], args: tuple[str, ...]) -> tuple[str, ...]:
         """What a container runs: `command` takes the place of entry point and arguments, `args` of the latter.
@@ -178,24 +179,50 @@ class ImageFacts(Shared):
         return (*command, *args) if command else (*self.entrypoint, *(args or self.cmd))
 
 
-_SHELL = ImageFacts(cmd=("bash",))
+#: What Debian's own image lacks, and with it those built on its slim variant: procps, iproute2, iputils, dnsutils, ...
+_SLIM = (
+    *(
+        "ps",
+        "top",
+        "free",
+        "pgrep",
+        "pkill",
+        "uptime",
+        "watch",
+        "ip",
+        "ss",
+        "ifconfig",
+        "route",
+        "arp",
+        "netstat",
+        "ping",
+    ),
+    *("wget", "nslookup", "dig", "host", "nc", "telnet", "traceroute", "jq", "vim", "vi", "less", "file", "bc", "git"),
+    *("tcpdump", "lsof", "stress", "openssl", "bzip2", "xz", "zip", "unzip", "patch", "killall", "hd", "xxd", "column"),
+)
+#: What no image made of BusyBox alone has.
+_NO_BUSYBOX = ("curl", "dig", "host", "ss", "git", "openssl", "stress", "tcpdump")
+_SHELL = ImageFacts(cmd=("bash",), absent=(*_SLIM, "curl"))
 _PYTHON = ImageFacts(cmd=("python3",), programs=("python", "python3", "pip", "pip3"))
 _NGINX = ImageFacts(
     entrypoint=("/docker-entrypoint.sh",),
     cmd=("nginx", "-g", "daemon off;"),
     programs=("nginx", "nginx-debug"),
     files=_NGINX_FILES,
+    absent=_SLIM,
 )
 _KNOWN = {
-    "alpine": ImageFacts("alpine", cmd=("/bin/sh",)),
-    "busybox": ImageFacts("busybox", cmd=("sh",)),
-    "registry.k8s.io/busybox": ImageFacts("busybox", cmd=("sh",)),
-    "gcr.io/google_containers/busybox": ImageFacts("busybox", cmd=("sh",)),
+    "alpine": ImageFacts("alpine", cmd=("/bin/sh",), absent=_NO_BUSYBOX),
+    "busybox": ImageFacts("busybox", cmd=("sh",), absent=_NO_BUSYBOX),
+    "registry.k8s.io/busybox": ImageFacts("busybox", cmd=("sh",), absent=_NO_BUSYBOX),
+    "gcr.io/google_containers/busybox": ImageFacts("busybox", cmd=("sh",), absent=_NO_BUSYBOX),
     "bash": ImageFacts("alpine", cmd=("bash",)),
     "centos": _SHELL,
     "debian": _SHELL,
     "fedora": _SHELL,
-    "ubuntu": ImageFacts("ubuntu", cmd=("bash",)),
+    "ubuntu": ImageFacts("ubuntu", cmd=("bash",), absent=(*_SLIM[7:], "curl")),
+    "nicolaka/netshoot": ImageFacts("alpine", cmd=("zsh",), programs=("tcpdump", "jq", "bash")),
+    "registry.k8s.io/e2e-test-images/agnhost": ImageFacts("alpine", ("/agnhost",), ("pause",), ("agnhost",)),
     "curlimages/curl": ImageFacts("alpine", ("/entrypoint.sh",), ("curl",), user=("curl_user", 100)),
     "python": _PYTHON,
     "node": ImageFacts(cmd=("node",), programs=("node", "npm", "npx", "yarn")),
@@ -209,14 +236,17 @@ _KNOWN = {
         programs=_NGINX.programs,
         user=("nginx", 101),
         files=_UNPRIVILEGED,
+        absent=_SLIM,
     ),
     "httpd": ImageFacts(
         cmd=("httpd-foreground",),
         programs=("httpd", "httpd-foreground"),
         workdir="/usr/local/apache2",
         files=_HTTPD_FILES,
+        absent=(*_SLIM, "curl"),
     ),
     "hashicorp/http-echo": ImageFacts("none", ("/http-echo",), (), ("http-echo",), ("nonroot", 65532)),
+    "registry.k8s.io/etcd": ImageFacts("none", programs=("etcd", "etcdctl", "etcdutl")),
     "traefik/whoami": ImageFacts("none", ("/whoami",), (), ("whoami",)),
 }
 
@@ -256,7 +286,10 @@ def facts_of(image: str) -> ImageFacts | None:
     found = _KNOWN.get(repository)
     if found is None or "alpine" not in image.partition("@")[0].rpartition(":")[2]:
         return found
-    return ImageFacts("alpine", found.entrypoint, found.cmd, found.programs, found.user, found.workdir, found.files)
+    absent = tuple(name for name in _NO_BUSYBOX if name != "curl" or "curl" in found.absent)
+    return ImageFacts(
+        "alpine", found.entrypoint, found.cmd, found.programs, found.user, found.workdir, found.files, absent
+    )
 
 
 @functools.lru_cache(maxsize=256)

@@ -8,13 +8,13 @@ from simcluster.models.machine.hostplace import HostPlace, run_tool
 from simcluster.models.machine.hosttools.table import run_on_host
 from simcluster.models.machine.hosttools.virtualfiles import virtual_file
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 
 class LinuxMachine(Machine):
     """A node with Ubuntu on it."""
 
-    def run(self, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
+    def run(self, argv: Sequence[str], stdin: str = "") -> Outcome | None:
         """Any program of the host but those of its login shell (`crictl`, `cat`, `free`); None if there is none."""
         result = run_on_host(self, argv, stdin)
         return run_tool(self, list(argv), stdin) if result is None else result

@@ -17,7 +17,7 @@ from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.host import Boot, Host
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.journal import JournalLine
-from simcluster.models.machine.kernel import bootlog
+from simcluster.models.machine.kernel import bootlog, sysctlfiles
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.links.nic import Nic
 from simcluster.models.machine.network import Network
@@ -57,6 +57,7 @@ class Machine(Host):
     def booted(self) -> None:
         """It has booted: what lasts no longer than a boot begins anew."""
         super().booted()
+        sysctlfiles.booted(self)
         self.runtime.past_groups.clear()
         self.cooling.booted()
         self.dimms.booted()
@@ -94,6 +95,18 @@ class Machine(Host):
     def control(self, action: str, name: str) -> str:
         """systemctl start, stop, restart, enable or disable a unit; an error text or ""."""
         return self.units.control(action, name)
+
+    def signal_unit(self, name: str, signal: str) -> None:
+        """systemctl kill: a signal to a unit's main process."""
+        self.units.signalled(name, signal)
+
+    def set_weight(self, name: str, weight: int, *, lasts: bool) -> None:
+        """systemctl set-property CPUWeight=; `lasts` beyond the next boot."""
+        self.units.set_weight(name, weight, lasts=lasts)
+
+    def is_restarting(self, name: str) -> bool:
+        """Whether a unit waits for its automatic restart."""
+        return self.units.is_due(name)
 
     def journal(self) -> Iterable[JournalLine]:
         """The journal, oldest first, with what the kernel said at each boot."""

@@ -9,6 +9,7 @@ reality. Names are resolved by asking a name server over this very network.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, cast
 
@@ -16,6 +17,7 @@ from simcluster.engine import FlatDict
 from simcluster.engine.streams import mix
 from simcluster.models.machine.addressblocks import AddressBlocks
 from simcluster.models.machine.isolation import Isolation, permits
+from simcluster.models.machine.links.conversation import Conversation
 from simcluster.models.machine.links.frontdoor import FrontDoor
 from simcluster.models.machine.links.links import Links
 from simcluster.models.machine.links.quality import PathQuality
@@ -76,11 +78,13 @@ class NodeRules:
         backends: virtual address -> backends. An empty tuple rejects (RST).
         dropped: virtual addresses whose packets are dropped (policy Local, nothing local).
         sticky: virtual addresses with session affinity ClientIP.
+        mode: of the proxy that wrote them: `iptables`, `ipvs` or `nftables`.
     """
 
     backends: dict[ServiceKey, tuple[Backend, ...]] = field(default_factory=FlatDict)
     dropped: dict[ServiceKey, None] = field(default_factory=FlatDict)
     sticky: dict[ServiceKey, None] = field(default_factory=FlatDict)
+    mode: str = "iptables"
 
 
 class Route(NamedTuple):
@@ -112,6 +116,7 @@ class Network:
         blocks: addresses of pods, where a plugin hands them out by pools.
         links: interfaces, shaping and partitions: how good the ways are.
         door: the load balancer before the nodes.
+        speakers: who knows of conversations (`conversations`).
     """
 
     def __init__(self) -> None:
@@ -135,6 +140,11 @@ class Network:
         self.links = Links(self._links_changed)
         self.door = FrontDoor(self.links.nics, self._links_changed)
         self.links.listeners.append(self.door.look)
+        self.speakers: list[Callable[[], list[Conversation]]] = []
+
+    def conversations(self) -> list[Conversation]:
+        """Who talks to whom now, as far as anybody knows."""
+        return [one for speaker in self.speakers for one in speaker()]
 
     # Tables.
 

@@ -13,12 +13,15 @@ from copy import deepcopy
 from typing import NamedTuple
 
 from simcluster.models.machine import containerlogs
+from simcluster.models.machine.container import Sandbox
 from simcluster.models.machine.containerspec import Renewed
+from simcluster.models.machine.hosttools import virtuallinks
 from simcluster.models.machine.hosttools.blockdevices import disk_of, numbers_of, part_of
 from simcluster.models.machine.hosttools.virtualfiles import virtual_file, virtual_names
 from simcluster.models.machine.kernel import procfiles
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.shell.files import ERROR_TEXTS, FileError, Layer, bytes_of, normalize, parent_of
+from simcluster.models.machine.shell.tree import base_file
 
 PODS = "/var/lib/kubelet/pods"
 _KINDS = {"emptyDir": "empty-dir", "configMap": "configmap", "downwardAPI": "downward-api"}
@@ -99,6 +102,10 @@ class NodeTree:
         if made_up is not None:
             size = 0 if path.startswith("/proc/") else 4096 if path.startswith("/sys/") else len(made_up)
             return Entry(False, size, machine.booted_ns)
+        if path.startswith("/proc/"):
+            target = virtuallinks.link(machine, path)
+            if target:
+                return Entry(False, len(target), machine.booted_ns)
         return Entry(True) if self._is_folder(path) else None
 
     def is_folder(self, path: str) -> bool:
@@ -380,6 +387,9 @@ class NodeTree:
                 place = f"{PODS}/{uid}/volumes/kubernetes.io~{kind}/{name}"
                 if name and not mount.host and ((place + "/").startswith(head) or head.startswith(place + "/")):
                     yield Volume(place, mount.files, sandbox.volumes, name)
+            place = f"{PODS}/{uid}"
+            if (place + "/").startswith(head) or head.startswith(place + "/"):
+                yield Volume(place, _kept(sandbox), sandbox.volumes, "")
 
     def _volume_of(self, path: str) -> Volume | None:
         """The volume into which a file is written: that of a pod, or where pods have written one of that name."""
@@ -420,3 +430,16 @@ class NodeTree:
             copied.files, copied.folders = dict(held.files), dict(held.folders)
             copied.held = {name: deepcopy(value) for name, value in held.held.items()}
             volumes.setdefault(end, copied)
+
+
+def _kept(sandbox: Sandbox) -> tuple[tuple[str, str], ...]:
+    """What the kubelet keeps of a pod beside its volumes: /etc/hosts, messages at the end, marks of filled volumes."""
+    found = []
+    for name, run in sandbox.containers.items():
+        found.append((f"containers/{name}/{run.container_id[:8]}", ""))
+        if not sandbox.host_network and not any(known == "etc-hosts" for known, _ in found):
+            found.append(("etc-hosts", base_file(run, "/etc/hosts") or ""))
+        for mount in run.mounts:
+            if mount.source in ("configMap", "secret", "projected", "downwardAPI") and mount.volume:
+                found.append((f"plugins/kubernetes.io~empty-dir/wrapped_{mount.volume}/ready", ""))
+    return tuple(found)

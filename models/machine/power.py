@@ -90,6 +90,7 @@ class Power:
         if not was_running:
             return
         self._nic.cut()
+        host.units.settle()
         for disk in host.disks.values():
             disk.powered_off(orderly=orderly)
         for name in reversed(self._order()):
@@ -142,12 +143,14 @@ class Power:
         self.booting = False
         self.stopped_ns = -1
         host.booted()
+        host.units.booted()
         if host.built_storage is not None:
             for system in host.mounts:
                 system.forget_cache()
         self._nic.booted()
         for name in self._order():
-            if host.units.units[name].enabled:
+            unit = host.units.units[name]
+            if unit.enabled and not unit.masked:
                 host.units.control("start", name)
 
     def _order(self) -> list[str]:

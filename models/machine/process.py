@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from simcluster.engine import Parted
+from simcluster.models.userland.outcome import Outcome
 from simcluster.telemetry.metrics.columns import Samples
 from simcluster.telemetry.traces.span import Span
 
@@ -58,43 +59,6 @@ class Answer(NamedTuple):
     body: str = ""
     delay_ns: int = 0
     content_type: str = ""
-
-
-class ExecResult(NamedTuple):
-    """Result of a command run inside a container or on a node."""
-
-    stdout: str
-    stderr: str = ""
-    code: int = 0
-
-
-class Pausing(ExecResult):
-    """What a program printed before it waits: for a drive, or for its next report.
-
-    Attributes:
-        pause_ns: how long it waits.
-        argv, stdin: as what it goes on then; an empty `argv` means it has ended. Its output is appended.
-    """
-
-    pause_ns: int
-    argv: tuple[str, ...]
-    stdin: str
-
-    @classmethod
-    def after(
-        cls,
-        pause_ns: int,
-        stdout: str = "",
-        stderr: str = "",
-        code: int = 0,
-        *,
-        argv: tuple[str, ...] = (),
-        stdin: str = "",
-    ) -> Pausing:
-        """A program that has printed this, waits, and then goes on as `argv`."""
-        result = cls(stdout, stderr, code)
-        result.pause_ns, result.argv, result.stdin = pause_ns, argv, stdin
-        return result
 
 
 class StartFailure(Exception):
@@ -171,10 +135,10 @@ class Process(ABC, Parted):
         """
         return None
 
-    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+    def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """Run a command of the image (`redis-cli ping`); None if the image has no such tool."""
         return None
 
-    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """`run` with something on standard input; by default nobody reads it."""
         return self.run(argv)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.process import Answer, Call, ExecResult, Process
+from simcluster.models.machine.process import Answer, Call, Process
+from simcluster.models.userland.outcome import Outcome
 from simcluster.telemetry.metrics.columns import Samples
 
 
@@ -75,11 +76,11 @@ class WrappedProgram(Program):
         """Its metrics."""
         return self.inner.exposition(call)
 
-    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+    def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """Run a command of the image."""
         return self.inner.run(argv)
 
-    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """The same with standard input."""
         return self.inner.run_with_input(argv, stdin)
 

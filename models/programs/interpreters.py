@@ -8,10 +8,10 @@ import shlex
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagefacts import facts_of
 from simcluster.models.machine.imagetools import execute
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.shell.files import FileError, normalize
 from simcluster.models.machine.shell.tree import FileTree
 from simcluster.models.programs import python
+from simcluster.models.userland.outcome import Outcome
 
 PYTHON = ("python", "python3")
 #: Interpreters whose one-liners are understood as far as they only print and end.
@@ -20,7 +20,7 @@ _PRINTS = re.compile(r"""(?:console\.log|print|puts|say)\s*\(?\s*(['"`])((?:(?!\
 _EXITS = re.compile(r"(?:process\.exit|exit)\s*\(?\s*(\d{0,3})\s*\)?\s*;?\s*")
 
 
-def executed(container: Container, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+def executed(container: Container, argv: tuple[str, ...], stdin: str) -> Outcome | None:
     """A call of an interpreter inside of a running container; None if it is none, or the image has none."""
     words = [word for word in argv[1:] if "=" not in word] if argv[:1] == ("env",) else list(argv)
     facts = facts_of(container.spec.image)

@@ -17,11 +17,12 @@ from simcluster.models.apps.marks import nginx_time
 from simcluster.models.machine.imagereference import repository_of
 from simcluster.models.machine.imagetools.network import contact
 from simcluster.models.machine.names import is_address
-from simcluster.models.machine.process import Call, ExecResult
+from simcluster.models.machine.process import Call
 from simcluster.models.machine.shell.files import FileError, parent_of
 from simcluster.models.programs.nginxconf import ConfError, Directive, read_configuration
 from simcluster.models.programs.web import REASONS, Ended, Page, WebProgram, content_type, header, path_of
 from simcluster.models.traffic.cluster.operations import ANY_PATH, CallSpec, OperationSpec, ServiceSpec
+from simcluster.models.userland.outcome import Outcome
 
 #: `proxy_connect_timeout` and `proxy_read_timeout` by default.
 PROXY_NS = 60 * SECOND
@@ -86,7 +87,7 @@ class Nginx(WebProgram):
         while rest:
             option = rest.pop(0)
             if option in ("-t", "-T", "-v", "-V", "-?", "-h"):
-                result = self.run((words[0], option)) or ExecResult("")
+                result = self.run((words[0], option)) or Outcome("")
                 for line in result.stdout.splitlines():
                     self.container.write(line)
                 raise Ended(result.stderr, result.code)
@@ -452,29 +453,29 @@ class Nginx(WebProgram):
             return ServiceSpec(spec.name, "any", (operation,), idle_cores=spec.idle_cores, memory_base=spec.memory_base)
         return spec
 
-    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+    def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """`nginx -t`, `-T`, `-v`, `-s reload` in the container."""
         if argv[0].rpartition("/")[2] not in ("nginx", "nginx-debug"):
             return None
         option = argv[1] if len(argv) > 1 else ""
         if option in ("-v", "-V"):
-            return ExecResult("", f"nginx version: nginx/{self.version}\n")
+            return Outcome("", f"nginx version: nginx/{self.version}\n")
         if option not in ("-t", "-T", "-s"):
             text = "bind() to 0.0.0.0:80 failed (98: Address already in use)"
-            return ExecResult("", f"nginx: [emerg] {text}\n" * 5 + "nginx: [emerg] still could not bind()\n", 1)
+            return Outcome("", f"nginx: [emerg] {text}\n" * 5 + "nginx: [emerg] still could not bind()\n", 1)
         try:
             known = read_configuration(self.files, _CONF)
         except ConfError as error:
             failed = "" if option == "-s" else f"nginx: configuration file {_CONF} test failed\n"
-            return ExecResult("", f"nginx: [emerg] {error}\n{failed}", 1)
+            return Outcome("", f"nginx: [emerg] {error}\n{failed}", 1)
         if option == "-s":
             return self._signalled(argv[2] if len(argv) > 2 else "", known)
         said = f"nginx: the configuration file {_CONF} syntax is ok\n"
         said += f"nginx: configuration file {_CONF} test is successful\n"
         shown = f"# configuration file {_CONF}:\n{self.files.read(_CONF)}\n" if option == "-T" else ""
-        return ExecResult(shown, said)
+        return Outcome(shown, said)
 
-    def _signalled(self, name: str, known: Directive) -> ExecResult:
+    def _signalled(self, name: str, known: Directive) -> Outcome:
         if name in ("stop", "quit"):
             self.container.exit(0)
         elif name in ("reload", "reopen"):
@@ -483,10 +484,10 @@ class Nginx(WebProgram):
             self.container.machine.network.version += 1
             stamp = nginx_time(self.container.sim.now)
             self.container.write(f"{stamp} [notice] 1#1: signal 1 (SIGHUP) received from 60, reconfiguring", "stderr")
-            return ExecResult("", f"{stamp} [notice] 60#60: signal process started\n")
+            return Outcome("", f"{stamp} [notice] 60#60: signal process started\n")
         else:
-            return ExecResult("", f'nginx: invalid option: "-s {name}"\n', 1)
-        return ExecResult("")
+            return Outcome("", f'nginx: invalid option: "-s {name}"\n', 1)
+        return Outcome("")
 
 
 def _known(values: dict[str, str], call: Call, match: re.Match[str]) -> str:

@@ -15,12 +15,13 @@ from simcluster.engine.clock import month_name
 from simcluster.models.apps.behaviour import AppOperation, Behaviour, Image, Port, Sigterm, Startup
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.process import Answer, Call, ExecResult
+from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.shell.tree import FileTree
 from simcluster.models.programs.interpreters import executed
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.operations import ANY_PATH
 from simcluster.models.traffic.graph.skin import Line
+from simcluster.models.userland.outcome import Outcome
 
 #: CPU of one static page, milliseconds of a core: nginx serves some 10,000 small files a second and core.
 PAGE_CPU_MS = 0.1
@@ -147,7 +148,7 @@ class WebProgram(ServerProgram):
         if self.daemon and self.container.program is self:
             self.container.exit(0)  # the process that was started is gone, and so is the container
 
-    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """Its own command, or an interpreter of its image."""
         return self.run(argv) or executed(self.container, argv, stdin)
 

@@ -84,7 +84,7 @@ def located(face: Face, name: str, more: tuple[str, ...] = (), without: tuple[st
     """Path of a program; empty if there is none of this name."""
     base = name.rpartition("/")[2]
     known = (
-        base in more
+        (base in more and base not in without)
         or base in _SHELLS[face.shell]
         or (base in TOOLS and base not in without and (face.gnu or base not in GNU_ONLY))
     )

@@ -18,7 +18,7 @@ class Exhausted(Exception):
 
 
 class Outcome(NamedTuple):
-    """What a command did.
+    """What a command did; `str()` is the text on the terminal.
 
     Attributes:
         stdout, stderr: text, with its newlines; bytes that are no UTF-8 are lone surrogates (`surrogateescape`).
@@ -46,6 +46,14 @@ class Outcome(NamedTuple):
     endless: bool = False
     then: tuple[str, ...] = ()
     then_stdin: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """The exit status, by the name that users of an episode know."""
+        return self.code
+
+    def __str__(self) -> str:
+        return self.stdout + self.stderr
 
 
 def fitting(text: str) -> str:

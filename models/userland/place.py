@@ -71,7 +71,7 @@ class Call:
         now_ns: the simulated instant.
         until_ns: when somebody ends it (`timeout`), below zero if nobody does.
         piped: whether its output goes into a pipe.
-        shell: name of the shell that calls it, its line, and whether it is a builtin there.
+        shell: name of the shell that calls it, and its line; pid: of the process that becomes it.
     """
 
     place: Place
@@ -83,6 +83,7 @@ class Call:
     until_ns: int = -1
     piped: bool = False
     shell: tuple[str, int] = ("", 0)
+    pid: int = 0
     depth: int = 0
     said: list[str] = field(default_factory=list)  # complaints so far
 

@@ -137,6 +137,7 @@ class ShellRunner(Processes):
             until_ns=process.until_ns,
             piped=fds.get(1, NOWHERE)[0] == "buffer",
             shell=(process.script_name, process.line),
+            pid=process.pid,
             depth=self.depth,
         )
         if self.channels:

@@ -130,7 +130,7 @@ def fit_services(traces: Iterable[list[Span]]) -> FittedServices | None:
                 seen.items() if (service, operation) not in kept]  # fmt: skip
     if not kept:
         return None
-    names = _names(kept)
+    names = call_names(kept)
     services: dict[str, Any] = {}
     workers = {service: _workers([one for key, one in kept.items() if key[0] == service]) for service, _ in kept}
     evidence: dict[str, dict[str, Any]] = {}
@@ -237,7 +237,7 @@ def _load(
     return load
 
 
-def _names(kept: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
+def call_names(kept: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
     """Names that a graph may have, one for each service and operation."""
     found: dict[tuple[str, str], tuple[str, str]] = {}
     used: set[tuple[str, str]] = set()

@@ -10,6 +10,7 @@ from simcluster.cli.exits import CheckFailed
 from simcluster.engine.content import Library
 from simcluster.eval.episode import Episode, NotAnIncident, start
 from simcluster.faults.target import ImpossibleTarget
+from simcluster.world.profile import Profile
 
 
 def open_episode(
@@ -19,6 +20,7 @@ def open_episode(
     folders: tuple[str, ...],
     remarks: Console,
     age: str | None = None,
+    profile: Profile | None = None,
     *,
     blind: bool = False,
 ) -> Episode:
@@ -30,6 +32,6 @@ def open_episode(
     library = Library(tuple(Path(folder) for folder in folders))
     try:
         with remarks.status(f"bringing {'the incident' if blind else Path(task).stem} to its page"):
-            return start(task, seed, noise, library, age)
+            return start(task, seed, noise, library, age, profile)
     except (NotAnIncident, ImpossibleTarget) as problem:
         raise CheckFailed(str(problem)) from None

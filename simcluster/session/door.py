@@ -23,7 +23,7 @@ from simcluster.session.kinds import Request
 from simcluster.session.live import Live
 from simcluster.session.looks import kubectl_charge
 from simcluster.surface.http.door import Caller
-from simcluster.surface.protocols import CommandResult, HttpAnswer
+from simcluster.surface.protocols import HttpAnswer, Outcome
 
 #: A watch without news moves a stepped clock by so much, and is then closed.
 FOLLOW_NS = 30 * SECOND
@@ -95,7 +95,7 @@ class SessionDoor:
         """A door to a fork of the session."""
         return SessionDoor(self.live.fork(), self._wall_ns)
 
-    def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> CommandResult:
+    def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> Outcome:
         """Any other request. Raises ValueError, BudgetExceeded."""
         return self.live.inbox.submit(Request(tool, text, target, stdin, at_ns=self._arrives_ns()))
 

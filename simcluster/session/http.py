@@ -17,7 +17,7 @@ from simcluster.api.request import ADMIN, JSON, Impersonation, Response, User, r
 from simcluster.api.request import Request as ApiRequest
 from simcluster.session import plainjson
 from simcluster.session.clock import Charge
-from simcluster.surface.protocols import CommandResult, HttpAnswer
+from simcluster.surface.protocols import HttpAnswer, Outcome
 
 if TYPE_CHECKING:
     from simcluster.session.kinds import Executor
@@ -127,7 +127,7 @@ def answer(request: ApiRequest, response: Response, encoder: Encoder) -> HttpAns
     return HttpAnswer(f"{wire.code} {wire.digest}", "", 0, wire, response)
 
 
-def interrupted(result: CommandResult) -> HttpAnswer:
+def interrupted(result: Outcome) -> HttpAnswer:
     """What a client is answered whose patience, or whose budget, ended before the server answered."""
     message = "Timeout: request did not complete within the allotted timeout"
     error = ApiError(504, "Timeout", message)

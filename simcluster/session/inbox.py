@@ -12,7 +12,7 @@ from simcluster.session import plainjson
 from simcluster.session.clock import Budget, Clock
 from simcluster.session.kinds import KINDS, Effect, Executor, Kind, Request
 from simcluster.session.log import Command, answer_digest
-from simcluster.surface.protocols import BudgetExceeded, CommandResult, Interrupted
+from simcluster.surface.protocols import BudgetExceeded, Interrupted, Outcome
 from simcluster.world import World
 
 #: Exit status of a command that somebody interrupted (128 + SIGINT), and how a terminal shows it.
@@ -30,7 +30,7 @@ class Owner(Protocol):
     def before_write(self) -> None:
         """A command that may change the world is about to take effect."""
 
-    def answered(self, command: Command, effect: Effect, result: CommandResult) -> None:
+    def answered(self, command: Command, effect: Effect, result: Outcome) -> None:
         """A command has been answered and logged."""
 
 
@@ -79,7 +79,7 @@ class Inbox:
         run.add(self.world.sim.now, "run", self.world.sim.digest.state + self.chain.state)
         return run.hex()
 
-    def submit(self, request: Request) -> CommandResult:
+    def submit(self, request: Request) -> Outcome:
         """Let one request take effect and give its answer.
 
         Raises:
@@ -108,7 +108,7 @@ class Inbox:
             clock.advance(min(step_ns, ends_ns - clock.now))
         if clock.now > begun_ns:
             request = Request("follow", f"{clock.now - begun_ns}ns")
-            self._log(begun_ns, request, KINDS["follow"].effect(self.world, request), CommandResult(""))
+            self._log(begun_ns, request, KINDS["follow"].effect(self.world, request), Outcome(""))
         return found
 
     def _check_budget(self, arrives_ns: int) -> None:
@@ -136,7 +136,7 @@ class Inbox:
         kind.check(self.world, request)
         return kind
 
-    def _served(self, kind: Kind, request: Request) -> CommandResult:
+    def _served(self, kind: Kind, request: Request) -> Outcome:
         clock = self.executor.clock
         effect = kind.effect(self.world, request)
         clock.until(self.ends_ns if kind.budgeted else None)
@@ -150,19 +150,19 @@ class Inbox:
                 clock.until(min(at_ns + self.policy.patience_ns, self.ends_ns))
             result = kind.execute(self.executor, request)
         except Interrupted:
-            result = CommandResult("")
+            result = Outcome("")
         except Exception:  # a mistake of ours: what it has done so far belongs to the run
-            self._log(clock.now if at_ns is None else at_ns, request, effect, CommandResult("", "", CRASHED))
+            self._log(clock.now if at_ns is None else at_ns, request, effect, Outcome("", "", CRASHED))
             raise
         finally:
             cut = clock.cut
             clock.until(None)
         if cut:
-            result = CommandResult(result.stdout, result.stderr + CTRL_C, INTERRUPTED)
+            result = Outcome(result.stdout, result.stderr + CTRL_C, INTERRUPTED)
         self._log(clock.now if at_ns is None else at_ns, request, effect, result)
         return result
 
-    def _log(self, at_ns: int, request: Request, effect: Effect, result: CommandResult) -> None:
+    def _log(self, at_ns: int, request: Request, effect: Effect, result: Outcome) -> None:
         """Keep a command and chain it with its answer into the digest."""
         tool, text, target, stdin, identity, _ = request
         command = Command(at_ns, tool, target, text, stdin, identity, result.exit_code, answer_digest(result))

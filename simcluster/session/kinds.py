@@ -18,8 +18,9 @@ from simcluster.session.looks import desk_charge, kubectl_charge, only_looks
 from simcluster.surface.desk import Desk, Doors
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import NodeShell
-from simcluster.surface.protocols import Clock, CommandResult, Workstation
+from simcluster.surface.protocols import Clock, Outcome, Workstation
 from simcluster.world import World
+from simcluster.world.deskforward import forwarded
 from simcluster.world.deskuplink import DeskUplink
 from simcluster.world.graphs import UNNAMED, add_users, deploy_graph, graph_in, habits_of
 
@@ -67,11 +68,11 @@ class Executor:
         self.uplink = DeskUplink(world, self.clock)
         self._encoder = Encoder()
         self._kubectls: dict[str, Kubectl] = {}
-        self.desk = Desk(self.clock, Doors(self._own_kubectl, self.login, self.exchange))
+        self.desk = Desk(self.clock, Doors(self._own_kubectl, self.login, self.exchange, self.forwarded))
         for machine in world.machines.values():
-            machine.login_shell = NodeShell(machine, self.clock)
+            machine.login_shell = NodeShell(machine, self.clock, None, world.host_programs)
 
-    def kubectl(self, request: Request) -> CommandResult:
+    def kubectl(self, request: Request) -> Outcome:
         """`kubectl TEXT`, without a shell."""
         return self._kubectl_of(request.identity).run(request.text, request.stdin)
 
@@ -82,38 +83,42 @@ class Executor:
     def _own_kubectl(self) -> Kubectl:
         return self._kubectl_of("")
 
-    def sh(self, request: Request) -> CommandResult:
+    def sh(self, request: Request) -> Outcome:
         """A command line at the desk."""
         return self.desk.sh(request.text, request.stdin)
 
-    def exchange(self, argv: Sequence[str], stdin: str) -> CommandResult:
+    def exchange(self, argv: Sequence[str], stdin: str) -> Outcome:
         """curl or wget from the desk, which stands in the network of the machines."""
         server = self.uplink.beside()
         if server is None:
-            return CommandResult("", f"{argv[0]}: (7) Failed to connect: No route to host\n", 7)
+            return Outcome("", f"{argv[0]}: (7) Failed to connect: No route to host\n", 7)
         answer = server.run(list(argv), stdin)
-        return CommandResult("") if answer is None else CommandResult(answer.stdout, answer.stderr, answer.code)
+        return Outcome("") if answer is None else Outcome(answer.stdout, answer.stderr, answer.code)
 
-    def http(self, request: Request) -> CommandResult:
+    def forwarded(self, namespace: str, pod: str, argv: Sequence[str], stdin: str) -> Outcome:
+        """curl or wget over a forwarded port: the connection is made in the pod's network."""
+        return forwarded(self.world, namespace, pod, argv, stdin)
+
+    def http(self, request: Request) -> Outcome:
         """One exchange with the API server, as `session.http` writes it."""
         return http.execute(self, request.text, self._encoder)
 
-    def node(self, request: Request) -> CommandResult:
+    def node(self, request: Request) -> Outcome:
         """`ssh TARGET TEXT`, as root."""
         return self.login(request.target, request.text, request.stdin, self.clock)
 
-    def login(self, name: str, command: str, stdin: str, clock: Clock) -> CommandResult:
+    def login(self, name: str, command: str, stdin: str, clock: Clock) -> Outcome:
         """Run a command line on a node, as whoever has its key."""
         machine = self.world.machines.get(name)
         if machine is None:
-            return CommandResult("", f"ssh: Could not resolve hostname {name}: Name or service not known\n", 255)
+            return Outcome("", f"ssh: Could not resolve hostname {name}: Name or service not known\n", 255)
         if not machine.power.running:
-            return CommandResult("", f"ssh: connect to host {name} port 22: No route to host\n", 255)
+            return Outcome("", f"ssh: connect to host {name} port 22: No route to host\n", 255)
         if self.operator != ADMIN:
-            return CommandResult("", f"root@{name}: Permission denied (publickey).\n", 255)
-        return NodeShell(machine, clock, self._own_kubectl).sh(command, stdin)
+            return Outcome("", f"root@{name}: Permission denied (publickey).\n", 255)
+        return NodeShell(machine, clock, self._own_kubectl, self.world.host_programs).sh(command, stdin)
 
-    def container(self, request: Request) -> CommandResult:
+    def container(self, request: Request) -> Outcome:
         """A command line for the shell of a container, by `kubectl exec`."""
         namespace, pod, *container = request.target.split("/")
         words = [
@@ -126,27 +131,27 @@ class Executor:
         ]
         return self._kubectl_of(request.identity).run([*words, "--", "sh", "-c", request.text], request.stdin)
 
-    def wait(self, request: Request) -> CommandResult:
+    def wait(self, request: Request) -> Outcome:
         """Let time pass."""
         self.clock.advance(parse_duration(request.text))
-        return CommandResult("")
+        return Outcome("")
 
-    def deploy(self, request: Request) -> CommandResult:
+    def deploy(self, request: Request) -> Outcome:
         """Apply the manifests of a call graph; prints the names of its Deployments."""
         spec = graph_in(request.stdin, Path(request.text) if request.text else UNNAMED)
         names = deploy_graph(self.world, spec, request.target)
-        return CommandResult("".join(f"{name}\n" for name in names))
+        return Outcome("".join(f"{name}\n" for name in names))
 
-    def load(self, request: Request) -> CommandResult:
+    def load(self, request: Request) -> Outcome:
         """Send users to a Service."""
         namespace, _, service = request.target.partition("/")
         add_users(self.world, namespace, service, _habits(request.text))
-        return CommandResult("")
+        return Outcome("")
 
-    def diagnose(self, request: Request) -> CommandResult:
+    def diagnose(self, request: Request) -> Outcome:
         """Keep what was submitted; the last one counts."""
         self.submission = json.loads(request.text)
-        return CommandResult("")
+        return Outcome("")
 
     def _kubectl_of(self, identity: str) -> Kubectl:
         if identity not in self._kubectls:
@@ -272,7 +277,7 @@ class Kind(NamedTuple):
         answerable: whether it can be done in the name of somebody else than the administrator.
     """
 
-    execute: Callable[[Executor, Request], CommandResult]
+    execute: Callable[[Executor, Request], Outcome]
     effect: Callable[[World, Request], Effect]
     check: Callable[[World, Request], None] = _anything
     budgeted: bool = True

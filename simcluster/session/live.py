@@ -15,7 +15,7 @@ from simcluster.session.clock import UNLIMITED, Budget, Clock
 from simcluster.session.inbox import INTERRUPTED, Inbox
 from simcluster.session.kinds import Effect, Request
 from simcluster.surface import observability
-from simcluster.surface.protocols import CommandResult, HttpAnswer
+from simcluster.surface.protocols import HttpAnswer, Outcome
 from simcluster.world import World
 
 
@@ -27,7 +27,7 @@ class RemoteShell:
         self._tool = tool
         self.name = name
 
-    def sh(self, command: str, stdin: str = "") -> CommandResult:
+    def sh(self, command: str, stdin: str = "") -> Outcome:
         """Run one command line. A container's reads `stdin`. Raises BudgetExceeded."""
         return self._live.submit(self._tool, command, self.name, stdin)
 
@@ -77,12 +77,12 @@ class Live:
         """Every outside command so far."""
         return self.inbox.commands
 
-    def submit(self, tool: str, text: str, target: str = "", stdin: str = "") -> CommandResult:
+    def submit(self, tool: str, text: str, target: str = "", stdin: str = "") -> Outcome:
         """Hand in one request: see `Inbox.submit`. It arrives now, by the administrator."""
         at_ns = self.world.sim.now if self.inbox.policy.realtime else None
         return self.inbox.submit(Request(tool, text, target, stdin, at_ns=at_ns))
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         """Run `kubectl COMMAND` as the cluster's administrator.
 
         Raises:
@@ -91,7 +91,7 @@ class Live:
         """
         return self.submit("kubectl", command, stdin=stdin)
 
-    def sh(self, command: str, stdin: str = "") -> CommandResult:
+    def sh(self, command: str, stdin: str = "") -> Outcome:
         """Run a command line at the operator's desk: a shell with kubectl, ssh, jq, curl and files of its own.
 
         Raises:
@@ -276,7 +276,7 @@ class Live:
     def before_write(self) -> None:
         """Nothing to be done."""
 
-    def answered(self, command: log.Command, effect: Effect, result: CommandResult) -> None:
+    def answered(self, command: log.Command, effect: Effect, result: Outcome) -> None:
         """Nothing to be done."""
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simcluster.session import plainjson
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 
 
 class Command(NamedTuple):
@@ -76,7 +76,7 @@ class Log(NamedTuple):
     problem: str
 
 
-def answer_digest(result: CommandResult) -> str:
+def answer_digest(result: Outcome) -> str:
     """16 hexadecimal characters over everything a command printed and its exit status."""
     text = f"{result.stdout}\0{result.stderr}\0{result.exit_code}"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

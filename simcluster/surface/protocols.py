@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from simcluster.api.encoding.wire import Wire
 from simcluster.api.request import Request, Response
+from simcluster.models.userland.outcome import Outcome as Outcome  # noqa: PLC0414  # for those who see only this file
 from simcluster.models.userland.place import Place
 
 
-class CommandResult(NamedTuple):
-    """What a command printed and its exit status; `str()` is the text on the terminal."""
-
-    stdout: str
-    stderr: str = ""
-    exit_code: int = 0
-
-    def __str__(self) -> str:
-        return self.stdout + self.stderr
-
-
-class HttpAnswer(CommandResult):
+class HttpAnswer(Outcome):
     """What came of an HTTP exchange.
 
     Attributes:
@@ -132,6 +122,12 @@ class Unit(Protocol):
     command: str
     slice: str  # of its control group
     cpu_weight: int
+    restart: str  # `no`, `always`, `on-failure`
+    restart_ns: int
+    masked: bool
+    result: str
+    restarts: int
+    dropins: dict[str, str]
 
     @property
     def control_group(self) -> str:
@@ -150,7 +146,16 @@ class Host(Protocol):
         """All units, sorted by name."""
 
     def control(self, action: str, name: str) -> str:
-        """systemctl start, stop, restart, enable or disable a unit; an error text or ""."""
+        """systemctl start, stop, restart, enable, disable, mask or unmask a unit; an error text or ""."""
+
+    def signal_unit(self, name: str, signal: str) -> None:
+        """A signal to a unit's main process."""
+
+    def set_weight(self, name: str, weight: int, *, lasts: bool) -> None:
+        """CPUWeight= of a unit; `lasts` beyond the next boot."""
+
+    def is_restarting(self, name: str) -> bool:
+        """Whether a unit waits for its automatic restart."""
 
     def journal(self) -> Iterable[JournalEntry]:
         """The journal, oldest first."""
@@ -165,7 +170,7 @@ class Host(Protocol):
 class Shell(Protocol):
     """A root shell on a node."""
 
-    def sh(self, command: str) -> CommandResult:
+    def sh(self, command: str) -> Outcome:
         """Run one command line."""
 
 
@@ -179,10 +184,10 @@ class Session(Protocol):
     def alert(self) -> str:
         """The page, as text."""
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         """Run `kubectl COMMAND`, without a shell; `stdin` is what `-f -` reads."""
 
-    def sh(self, command: str, stdin: str = "") -> CommandResult:
+    def sh(self, command: str, stdin: str = "") -> Outcome:
         """Run a command line at the operator's desk: a shell with kubectl, ssh, jq and files."""
 
     def node(self, name: str) -> Shell:

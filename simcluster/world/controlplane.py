@@ -20,6 +20,7 @@ from simcluster.engine import SECOND, Simulation, Timer, format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
+from simcluster.models.userland.outcome import Outcome
 from simcluster.telemetry.klog import ComponentLog, klog_line, klog_text
 from simcluster.telemetry.logs import LogFile
 from simcluster.telemetry.metrics.columns import Samples
@@ -78,12 +79,14 @@ class Component:
 
     Attributes:
         processes: containers that run it, by id, in order of start.
+        tool: runs what its image brings beside it (`etcdctl`), if anything.
     """
 
     def __init__(self, sim: Simulation, name: str) -> None:
         self.sim = sim
         self.name = name
         self.processes: dict[str, Container] = {}
+        self.tool: Callable[[Container, tuple[str, ...]], Outcome | None] | None = None
 
     def wrap(self, container: Container, program: Program) -> Program:
         """The program of a container of this component."""
@@ -134,6 +137,11 @@ class ComponentProgram(WrappedProgram):
         """The process is gone."""
         self.inner.stop()
         self.component.ended(self.container)
+
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
+        """A command of the image."""
+        found = None if self.component.tool is None else self.component.tool(self.container, argv)
+        return found if found is not None else self.inner.run_with_input(argv, stdin)
 
     def listens_on(self, port: int) -> bool:
         """Whether it accepts connections on the port."""

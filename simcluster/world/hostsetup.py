@@ -1,11 +1,17 @@
 """The files that kubeadm leaves on the nodes of a cluster: kubeconfigs, certificates, manifests.
 
-Certificates and keys are only texts of the right form: nothing here verifies them.
+Certificates are those of `models.machine.certificate`; keys are only texts of the right form.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
+
+from simcluster.engine.clock import DAY
+from simcluster.models.machine.certificate import Certificate, blocks, read
 from simcluster.models.machine.cni import CniConfig
+from simcluster.models.machine.kernel.clock import BACKDATED_NS
+from simcluster.models.machine.kernel.sysctlfiles import SHIPPED
 from simcluster.models.machine.machine import Machine
 
 _KUBELET = """apiVersion: kubelet.config.k8s.io/v1beta1
@@ -58,6 +64,9 @@ def host_files(machine: Machine, address: str) -> None:
     files.write("/etc/hosts", f"127.0.0.1\tlocalhost\n{machine.address}\t{machine.name}\n")
     files.write("/etc/os-release", f'PRETTY_NAME="{identity.os_image}"\nNAME="Ubuntu"\nVERSION_ID="24.04"\nID=ubuntu\n')
     files.write("/etc/machine-id", identity.machine_id + "\n")
+    files.make_folder("/etc/sysctl.d")
+    for path, text in SHIPPED.items():
+        files.write(path, text)
     files.write("/etc/resolv.conf", "nameserver 127.0.0.53\noptions edns0 trust-ad\nsearch .\n")
     files.write("/var/lib/kubelet/config.yaml", _KUBELET)
     machine.runtime.cni = CniConfig(files, machine.pod_cidr)
@@ -67,23 +76,62 @@ def host_files(machine: Machine, address: str) -> None:
 def control_plane_files(machine: Machine, address: str, manifests: dict[str, str]) -> None:
     """What `kubeadm init` writes on a node of the control plane. `manifests`: file name -> text."""
     files = machine.files
-    key = machine.sim.stream("pki", machine.name)
-    secret = key.text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 64)
     files.make_folder("/etc/kubernetes/pki/etcd", parents=True)
     files.write("/etc/kubernetes/audit-policy.yaml", _AUDIT)
-    for name in _CERTIFICATES:
-        kind = "RSA PRIVATE KEY" if name.endswith(".key") else "PUBLIC KEY" if name.endswith(".pub") else "CERTIFICATE"
-        files.write(f"/etc/kubernetes/pki/{name}", f"-----BEGIN {kind}-----\n{secret}\n-----END {kind}-----\n")
-    users = {
-        "admin": "kubernetes-admin",
-        "controller-manager": "system:kube-controller-manager",
-        "scheduler": "system:kube-scheduler",
-    }
-    for name, user in users.items():
+    for name in CERTIFICATES:
+        renew(machine, name)
+    for name, kind in (("sa.key", "RSA PRIVATE KEY"), ("sa.pub", "PUBLIC KEY")):
+        files.write(f"/etc/kubernetes/pki/{name}", _key_text(machine, name, kind))
+    for name, user in CONFIGS.items():
         files.write(f"/etc/kubernetes/{name}.conf", kubeconfig(address, user))
+        renew(machine, name, conf=True)
     for name, text in manifests.items():
         full = text.replace("$ADDRESS", machine.address).replace("$NODE", machine.name)
         files.write(f"/etc/kubernetes/manifests/{name}", full)
+
+
+def renew(machine: Machine, name: str, *, conf: bool = False) -> None:
+    """Write a certificate and its key anew: of /etc/kubernetes/pki, or (`conf`) the one in a kubeconfig."""
+    files, now = machine.files, max(0, machine.os.clock.now_ns())
+    by = "ca" if conf else CERTIFICATES[name]
+    subject = CONFIGS[name] if conf else _SUBJECTS.get(name, f"kube-{name}")
+    key = f"{machine.name}/{name}/{now}"
+    if by:
+        signer = read(blocks(files.read(f"/etc/kubernetes/pki/{by}.crt"))[0])
+        assert signer is not None, by
+        made = Certificate(
+            subject, key, signer.subject, signer.key, _names(machine, name), now + 365 * DAY, now - BACKDATED_NS
+        )
+    else:
+        # An authority is the cluster's, not the node's.
+        made = Certificate(
+            subject, f"cluster/{name}", subject, f"cluster/{name}", (), now + 3650 * DAY, now - BACKDATED_NS
+        )
+    secret = _key_text(machine, key, "RSA PRIVATE KEY")
+    if not conf:
+        files.write(f"/etc/kubernetes/pki/{name}.crt", made.pem())
+        files.write(f"/etc/kubernetes/pki/{name}.key", secret)
+        return
+    path = f"/etc/kubernetes/{name}.conf"
+    text = files.read(path).partition("  user:\n")[0]
+    held = "".join(
+        f"    {kind}: {b64encode(value.encode()).decode()}\n"
+        for kind, value in (("client-certificate-data", made.pem()), ("client-key-data", secret))
+    )
+    files.write(path, f"{text}  user:\n{held}")
+
+
+def _names(machine: Machine, name: str) -> tuple[str, ...]:
+    if name == "apiserver":
+        inner = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
+        return (machine.name, *inner)
+    return (machine.name, "localhost") if name in ("etcd/peer", "etcd/server") else ()
+
+
+def _key_text(machine: Machine, name: str, kind: str) -> str:
+    stream = machine.sim.stream("pki", machine.name, name)
+    secret = stream.text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 64)
+    return f"-----BEGIN {kind}-----\n{secret}\n-----END {kind}-----\n"
 
 
 def kubeconfig(address: str, user: str) -> str:
@@ -107,8 +155,22 @@ users:
 """
 
 
-_PAIRS = (
-    *("apiserver", "apiserver-etcd-client", "apiserver-kubelet-client", "ca", "front-proxy-ca", "front-proxy-client"),
-    *("etcd/ca", "etcd/healthcheck-client", "etcd/peer", "etcd/server"),
-)
-_CERTIFICATES = (*(f"{name}.{kind}" for name in _PAIRS for kind in ("crt", "key")), "sa.key", "sa.pub")
+#: Certificates of a control plane, and which authority signs each (kubeadm, cmd/kubeadm/app/phases/certs).
+CERTIFICATES = {
+    "ca": "", "etcd/ca": "", "front-proxy-ca": "", "apiserver": "ca", "apiserver-etcd-client": "etcd/ca",
+    "apiserver-kubelet-client": "ca", "etcd/healthcheck-client": "etcd/ca", "etcd/peer": "etcd/ca",
+    "etcd/server": "etcd/ca", "front-proxy-client": "front-proxy-ca",
+}  # fmt: skip
+#: Kubeconfigs, and whose they are.
+CONFIGS = {
+    "admin": "kubernetes-admin",
+    "controller-manager": "system:kube-controller-manager",
+    "scheduler": "system:kube-scheduler",
+}
+_SUBJECTS = {
+    "ca": "kubernetes", "etcd/ca": "etcd-ca", "front-proxy-ca": "front-proxy-ca", "apiserver": "kube-apiserver",
+    "apiserver-etcd-client": "kube-apiserver-etcd-client", "front-proxy-client": "front-proxy-client",
+    "apiserver-kubelet-client": "kube-apiserver-kubelet-client",
+    "etcd/healthcheck-client": "kube-etcd-healthcheck-client",
+    "etcd/peer": "etcd-peer", "etcd/server": "etcd-server",
+}  # fmt: skip

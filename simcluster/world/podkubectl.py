@@ -12,7 +12,7 @@ from simcluster.control.operator.connection import PodConnection
 from simcluster.control.operator.failure import ConfigurationError
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagereference import repository_of
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 from simcluster.surface.kubectl import Kubectl
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class PodKubectl:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def run(self, container: Container, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def run(self, container: Container, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """One command at once; None if it is not kubectl, or the image has none."""
         words = [word for word in argv[1:] if "=" not in word] if argv[:1] == ("env",) else list(argv)
         if not words or words[0].rpartition("/")[2] != "kubectl" or repository_of(container.spec.image) not in IMAGES:
@@ -41,13 +41,12 @@ class PodKubectl:
         try:
             link = PodConnection(world.api, container, "kubectl", qps=QPS, burst=BURST)
         except ConfigurationError:
-            return ExecResult("", NOWHERE, 1)
+            return Outcome("", NOWHERE, 1)
         problem = link.problem()
         if problem:
-            return ExecResult("", f"Unable to connect to the server: {problem}\n", 1)
+            return Outcome("", f"Unable to connect to the server: {problem}\n", 1)
         clock = Hurried(world)
-        said = Kubectl(world.api, clock, namespace=link.namespace, user=link.user).run(words[1:], stdin)
-        return ExecResult(said.stdout, said.stderr, said.exit_code)
+        return Kubectl(world.api, clock, namespace=link.namespace, user=link.user).run(words[1:], stdin)
 
 
 class Hurried:

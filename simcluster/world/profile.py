@@ -15,9 +15,9 @@ What is not named is as usual.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from simcluster.engine import MILLISECOND, MINUTE, SECOND, parse_duration
 from simcluster.engine.content import Content, load_content, nearest
@@ -59,33 +59,36 @@ FIGURES: dict[str, Figure] = {
 }
 
 
+def _known(given: dict[str, str | int]) -> dict[str, str | int]:
+    for name, value in given.items():
+        figure = FIGURES.get(name)
+        if figure is None:
+            near = nearest(name, FIGURES)
+            raise ValueError(f"unknown figure {name!r}; did you mean {near[0] if near else sorted(FIGURES)}?")
+        number = _number(name, value, figure)
+        if not figure.low <= number <= figure.high:
+            raise ValueError(f"{name} is from {figure.low} to {figure.high} {figure.unit}, not {number}")
+    return given
+
+
+#: Figure by name, as it is written: durations in Go's notation, numbers of other units.
+Parameters = Annotated[dict[str, str | int], AfterValidator(_known)]
+
+
 class Profile(Content):
     """Figures of a cluster.
 
     Attributes:
         cluster: which cluster, in words.
-        parameters: figure by name; durations in Go's notation.
+        parameters: the figures.
         evidence: what a fit has to say of each figure (interval, samples, goodness); nothing here reads it.
         services: the call graph of an application, as `simcluster traffic` reads it.
     """
 
     cluster: str = ""
-    parameters: dict[str, str | int] = Field(default_factory=dict)
+    parameters: Parameters = Field(default_factory=dict)
     evidence: dict[str, Any] = Field(default_factory=dict)
     services: dict[str, Any] = Field(default_factory=dict)
-
-    @field_validator("parameters")
-    @classmethod
-    def _known(cls, given: dict[str, str | int]) -> dict[str, str | int]:
-        for name, value in given.items():
-            figure = FIGURES.get(name)
-            if figure is None:
-                near = nearest(name, FIGURES)
-                raise ValueError(f"unknown figure {name!r}; did you mean {near[0] if near else sorted(FIGURES)}?")
-            number = _number(name, value, figure)
-            if not figure.low <= number <= figure.high:
-                raise ValueError(f"{name} is from {figure.low} to {figure.high} {figure.unit}, not {number}")
-        return given
 
     @property
     def figures(self) -> dict[str, int]:

@@ -31,9 +31,9 @@ from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Network
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.users import UserLoad
+from simcluster.models.userland.outcome import Outcome
 from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.nodeshell.shell import NodeShell
-from simcluster.surface.protocols import CommandResult
 from simcluster.telemetry.alertmanager import oncall
 from simcluster.telemetry.logql.store import LogStore
 from simcluster.telemetry.metrics.store import MetricStore
@@ -42,6 +42,7 @@ from simcluster.world.apigate import GatedApi
 from simcluster.world.apiproxy import ClusterProxy
 from simcluster.world.controlplane import ControlPlane
 from simcluster.world.health import ControlPlaneHealth
+from simcluster.world.hostprograms import HostPrograms
 from simcluster.world.kubernetesservice import KubernetesService
 from simcluster.world.podkubectl import PodKubectl
 from simcluster.world.profile import Profile
@@ -134,6 +135,7 @@ class World:
         self.traffic = TrafficEngine(self.sim, self.network)
         self.catalog = self.build_catalog()
         self.catalog.kubectl = PodKubectl(self)
+        self.host_programs = HostPrograms(self)
         self.registry = self.build_registry()
         self.catalog.publish(self.registry)
         admin = self.client("kubernetes-admin", "kubeadm")
@@ -155,6 +157,7 @@ class World:
         self.storage = StorageBackend()
         self.csi = csi_sidecars(self.sim, self.api, self.storage)
         self.control_plane = ControlPlane(self.sim, self.api, self.scheduler, self.controllers, admin)
+        self.control_plane.components["etcd"].tool = self.host_programs.in_container
         self.operators = Operators(self.api, self.catalog.operators)
         self.programs = WorldPrograms(self.catalog, self.control_plane, self.proxies, self.operators)
         self.dns = ClusterDns(self.sim, self.api, self.network)
@@ -199,14 +202,14 @@ class World:
 
     def on_node(self, node: str, command: str) -> tuple[int, str]:
         """Run a line of shell as root on a node, at once: exit status, and what it printed. Raises KeyError."""
-        result = NodeShell(self.machines[node], Still(self.sim)).sh(command)
+        result = NodeShell(self.machines[node], Still(self.sim), None, self.host_programs).sh(command)
         return result.exit_code, str(result)
 
     def kubectl(self, user: str = ADMIN.name, namespace: str = "default") -> Kubectl:
         """A kubectl whose waiting commands let this world live on."""
         return Kubectl(self.api, self, namespace=namespace, user=_administrator(user), config=self.kubeconfig)
 
-    def apply(self, manifests: str, *, user: str = ADMIN.name, namespace: str = "default") -> CommandResult:
+    def apply(self, manifests: str, *, user: str = ADMIN.name, namespace: str = "default") -> Outcome:
         """`kubectl apply -f -` of YAML documents, as a deployer does it.
 
         Raises:
@@ -367,7 +370,7 @@ class World:
             self.run_for(SECOND)
 
 
-def _applied(kubectl: Kubectl, manifests: str) -> CommandResult:
+def _applied(kubectl: Kubectl, manifests: str) -> Outcome:
     """What `apply -f -` printed. Raises ValueError if kubectl refused."""
     result = kubectl.run("apply -f -", manifests)
     if result.exit_code:

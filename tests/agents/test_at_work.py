@@ -10,9 +10,8 @@ import pytest
 from simcluster.agents import registry
 from simcluster.engine import SECOND
 from simcluster.engine.clock import parse_duration
-from simcluster.models.machine.process import ExecResult
 from simcluster.surface.nodeshell import NodeShell
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 from simcluster.world import World
 from tests.transcripts import check
 
@@ -28,7 +27,7 @@ class Console:
         self.world = world
         self.done: list[str] = []
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         self.done.append(f"kubectl {command}" + (f" <<< {stdin}" if stdin else ""))
         self.world.run_for(SECOND)
         return self.world.kubectl().run(command, stdin)
@@ -38,7 +37,7 @@ class Console:
         self.shell = NodeShell(self.world.machines[name], self.world)
         return self
 
-    def sh(self, command: str) -> CommandResult:
+    def sh(self, command: str) -> Outcome:
         self.done[-1] += f" {command}"
         self.world.run_for(SECOND)
         return self.shell.sh(command)
@@ -79,16 +78,16 @@ class Scene:
         machine.cooling.impair(0.07)
         machine.burden("batch", 3.5)
 
-    def run(self, line: str) -> ExecResult:
+    def run(self, line: str) -> Outcome:
         """`agent NAME`: what it does, each look once; or a kubectl command."""
         if not line.startswith("agent "):
             result = self.world.kubectl().run(line.removeprefix("kubectl "))
-            return ExecResult(result.stdout, result.stderr, result.exit_code)
+            return Outcome(result.stdout, result.stderr, result.exit_code)
         console = Console(self.world.fork())
         registry.create(line.removeprefix("agent ")).run(console)
         looked = [one for one in console.done if one.startswith(("kubectl get", "node"))]
         fresh = [one for at, one in enumerate(console.done) if one not in looked or one not in console.done[:at]]
-        return ExecResult("".join(f"{one}\n" for one in fresh))
+        return Outcome("".join(f"{one}\n" for one in fresh))
 
 
 def test_each_command_of_each_agent(request: pytest.FixtureRequest) -> None:

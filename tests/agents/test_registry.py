@@ -9,7 +9,7 @@ import pytest
 from simcluster.agents import registry
 from simcluster.agents.expert import Expert, ReferenceStep
 from simcluster.engine.content import UnknownName
-from simcluster.surface.protocols import CommandResult, Session
+from simcluster.surface.protocols import Outcome, Session
 
 
 class Quiet:
@@ -20,16 +20,16 @@ class Quiet:
     def __init__(self) -> None:
         self.done: list[tuple[str, str]] = []
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         self.done.append(("kubectl", command + stdin))
-        return CommandResult("namespace/kube-system\nnamespace/shop\n" if "namespaces" in command else "")
+        return Outcome("namespace/kube-system\nnamespace/shop\n" if "namespaces" in command else "")
 
     def node(self, name: str) -> Quiet:
         return self
 
-    def sh(self, command: str) -> CommandResult:
+    def sh(self, command: str) -> Outcome:
         self.done.append(("sh", command))
-        return CommandResult("")
+        return Outcome("")
 
     def wait(self, duration: str) -> None:
         self.done.append(("wait", duration))

@@ -8,7 +8,7 @@ import pytest
 
 from simcluster.agents.runbook.reading import Reading
 from simcluster.agents.runbook.retries import amplification, retry_storms
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 
 STORM = "noise\n2026-03-02T09:06:25Z info: last 10s: requests=584 errors=531 attempts=2228 attempts_per_request=3.82\n"
 CALM = STORM + "2026-03-02T09:06:35Z info: last 10s: requests=584 errors=0 attempts=590 attempts_per_request=1.01\n"
@@ -29,9 +29,9 @@ class Asked(Reading):
             ("services", "shop"): [{"metadata": {"name": "front"}, "spec": {"selector": {"app": "front"}}}],
         }
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         self.commands.append(command)
-        return CommandResult(self.log)
+        return Outcome(self.log)
 
 
 def _deployment(name: str, env: list[dict[str, str]]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from simcluster.agents.expert import Expert, ReferenceStep
 from simcluster.agents.runbook import Runbook
 from simcluster.agents.runbook.reading import millicores
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 
 Json = dict[str, Any]
 
@@ -27,30 +27,30 @@ class Cluster:
         self.acts: list[str] = []
         self.answer: dict[str, Any] = {}
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         if command == "get namespaces -o name":
-            return CommandResult("namespace/kube-system\nnamespace/shop\nnamespace/other\n")
+            return Outcome("namespace/kube-system\nnamespace/shop\nnamespace/other\n")
         read = re.fullmatch(r"get (\w+)(?: -n (\w+))? -o json", command)
         if read:
             assert read[2] in (None, "shop"), "the page names the namespace"
-            return CommandResult(json.dumps({"items": self.objects.get(read[1], [])}))
+            return Outcome(json.dumps({"items": self.objects.get(read[1], [])}))
         if command.startswith("top "):
-            return CommandResult(self.top)
+            return Outcome(self.top)
         self.acts.append(command)
-        return CommandResult("")
+        return Outcome("")
 
     def node(self, name: str) -> Cluster:
         return self
 
-    def sh(self, command: str) -> CommandResult:
+    def sh(self, command: str) -> Outcome:
         if command == "systemctl is-active containerd":
-            return CommandResult("active\n")
+            return Outcome("active\n")
         if command == "systemctl is-active kubelet":
-            return CommandResult("inactive\n", "", 3)
+            return Outcome("inactive\n", "", 3)
         if command.startswith("systemctl start"):
             self.acts.append(command)
             self.objects["nodes"] = [node("worker-1", "True")]
-        return CommandResult("")
+        return Outcome("")
 
     def wait(self, duration: str) -> None:
         pass

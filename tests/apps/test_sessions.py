@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from simcluster.engine import SECOND
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 from simcluster.world import World
 from tests.transcripts import check
 
@@ -23,9 +23,9 @@ class Session:
     def __init__(self) -> None:
         self.world = World(0, workers=3)
 
-    def run(self, line: str) -> ExecResult:
+    def run(self, line: str) -> Outcome:
         result = self.world.kubectl().run(line.removeprefix("kubectl "))
-        return ExecResult(result.stdout, result.stderr, result.exit_code)
+        return Outcome(result.stdout, result.stderr, result.exit_code)
 
     def deploy(self, application: str, namespace: str, users: str = "", entry: str = "frontend") -> None:
         self.world.deploy(application, namespace)

@@ -20,7 +20,9 @@ import numpy as np
 from simcluster.calibration.importing import import_as
 from simcluster.calibration.recording import Recording
 from simcluster.calibration.reporting import run_graph
+from simcluster.calibration.requests import Slowed, retrace
 from simcluster.calibration.services import FittedServices, fit_services
+from simcluster.engine import SECOND
 from tests.calibration.realservice import ask
 
 RPS, SECONDS, SLOWER = 22.0, 7.0, 2.2
@@ -97,6 +99,11 @@ def test_a_slow_service_of_real_processes_is_foretold(tmp_path: Path) -> None:
     graph["services"]["store"]["operations"]["serve"] = own
     assert np.median(slowed) > 1.2 * np.median(waited)
     assert compare("one slow", slowed, graph) < 0.5
+    first.graph["services"]["store"]["workers"] = 2
+    traces = Recording(tmp_path / "second" / "recording").traces()
+    foretold = retrace(traces, first.graph, [Slowed("store", 0, 60 * SECOND)]).to_dict()
+    print(f"each request when it came: {foretold['slowed']}, p50 {foretold['p50']:.1%}, p90 {foretold['p90']:.1%}")
+    assert foretold["p50"] < 0.5
 
 
 def compare(what: str, waited: list[float], graph: dict[str, Any]) -> float:

@@ -8,7 +8,7 @@ from simcluster.api.request import Request, Response
 from simcluster.api.server import Api
 from simcluster.engine import Simulation
 from simcluster.surface.kubectl import Kubectl
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 
 
 class BareServer:
@@ -32,7 +32,7 @@ class BareServer:
         self.requests.append(request)
         return self.api.handle(request)
 
-    def run(self, line: str, stdin: str = "") -> CommandResult:
+    def run(self, line: str, stdin: str = "") -> Outcome:
         self.requests.clear()
         return self.kubectl.run(line, stdin, self.files)
 

@@ -15,8 +15,9 @@ from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.process import Answer, Call, ExecResult, StartFailure
+from simcluster.models.machine.process import Answer, Call, StartFailure
 from simcluster.models.machine.program import Program
+from simcluster.models.userland.outcome import Outcome
 
 
 class ScriptedProgram(Program):
@@ -79,17 +80,17 @@ class ScriptedProgram(Program):
             return Answer("ok", 503, "", delay)
         return Answer("ok", int(self.env.get("STATUS", "200")), "", delay)
 
-    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+    def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """`true`, `false`, and `cat` of a few files."""
         if argv == ("true",):
-            return ExecResult("")
+            return Outcome("")
         if argv == ("false",):
-            return ExecResult("", "", 1)
+            return Outcome("", "", 1)
         if argv[:1] == ("cat",):
             text = self.files.get(argv[1])
             if text is None:
-                return ExecResult("", f"cat: can't open '{argv[1]}': No such file or directory\n", 1)
-            return ExecResult(text)
+                return Outcome("", f"cat: can't open '{argv[1]}': No such file or directory\n", 1)
+            return Outcome(text)
         return None
 
 

@@ -10,7 +10,7 @@ import yaml
 from simcluster import tasks
 from simcluster.engine.content import load_content
 from simcluster.faults import registry, steps
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 from simcluster.noise import plan
 from tests.spoiling import refusals, spoilings
 from tests.transcripts import check
@@ -47,20 +47,20 @@ def _said_of(step: dict) -> str:
 
 
 def test_every_refusal(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    def run(line: str) -> ExecResult:
+    def run(line: str) -> Outcome:
         kind, name = line.split()
         path = tmp_path / f"{name}.yaml"
         if kind == "task":
             data = yaml.safe_load(tasks.path_of(name).read_text())
-            return ExecResult(refusals(path, data, lambda at: tasks.load(str(at)), (..., "nonsense", -7, [])))
+            return Outcome(refusals(path, data, lambda at: tasks.load(str(at)), (..., "nonsense", -7, [])))
         if kind == "spec":
             source = registry.folder_of(registry.family_of(name)) / "specs" / f"{name}.yaml"
-            return ExecResult(refusals(path, yaml.safe_load(source.read_text()), _spec))
+            return Outcome(refusals(path, yaml.safe_load(source.read_text()), _spec))
         if kind == "noise":
             data = yaml.safe_load((_NOISE / f"{name}.yaml").read_text())
-            return ExecResult(refusals(path, data, lambda at: load_content(at, plan.Profile)))
+            return Outcome(refusals(path, data, lambda at: load_content(at, plan.Profile)))
         assert kind == "fault"
-        return ExecResult(_said_of(_steps()[name]))
+        return Outcome(_said_of(_steps()[name]))
 
     check(request, _HERE / "refusals.transcript", run, {})
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from simcluster.models.apps.reaching import reach
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.program import StoreProgram
@@ -116,6 +116,6 @@ def options_from(words: tuple[str, ...], valued: Mapping[str, str]) -> tuple[dic
     return found, rest
 
 
-def failed(text: str, code: int = 1) -> ExecResult:
+def failed(text: str, code: int = 1) -> Outcome:
     """A client that could not connect."""
-    return ExecResult("", f"{text}\n", code)
+    return Outcome("", f"{text}\n", code)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from simcluster.models.apps.stores import mongoclient, mysqlshell, psqlclient, rediscli
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.shell.container import ProgramHost, ShellProgram
+from simcluster.models.userland.outcome import Outcome
 
 
 class ClientShell(ShellProgram):
@@ -21,7 +21,7 @@ class ClientShell(ShellProgram):
         super().__init__(container, argv, host)
         self._kind = kind
 
-    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """Commands of what the script started, or a client."""
         for program in self.servers:
             result = program.run_with_input(argv, stdin)

@@ -11,7 +11,7 @@ from simcluster.models.apps.stores import clients
 from simcluster.models.apps.stores.clients import Connection, Place
 from simcluster.models.apps.stores.mongoshell import MongoShell
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.mongod import MongodProgram
@@ -25,14 +25,14 @@ _PORT = 27017
 
 def run(
     container: Container, own: MongodProgram | None, argv: tuple[str, ...], stdin: str, *, legacy: bool
-) -> ExecResult | None:
+) -> Outcome | None:
     """The command line; None if it is another program's. `legacy`: the image has `mongo` besides, or only that."""
     _, words = clients.unwrapped(container, argv)
     name = words[0].rpartition("/")[2] if words else ""
     if name not in ("mongo", "mongosh") or (name == "mongo" and not legacy):
         return None
     if "--version" in words:
-        return ExecResult("2.3.2\n" if name == "mongosh" else "MongoDB shell version v4.4.6\n")
+        return Outcome("2.3.2\n" if name == "mongosh" else "MongoDB shell version v4.4.6\n")
     place, source, rest = _place(words[1:])
     port = place.port or (next(iter(own._ports)) if own is not None and place.host in clients.LOCAL else _PORT)
     there = clients.connect(container, own, "mongod", place.host, port)
@@ -82,7 +82,7 @@ def _place(words: tuple[str, ...]) -> tuple[Place, str, list[str]]:
     return place, source, kept
 
 
-def _unreached(place: Place, port: int, there: Connection, legacy: bool) -> ExecResult:
+def _unreached(place: Place, port: int, there: Connection, legacy: bool) -> Outcome:
     host = place.host or "127.0.0.1"
     if legacy:
         why = {
@@ -97,7 +97,7 @@ def _unreached(place: Place, port: int, there: Connection, legacy: bool) -> Exec
         )
         text = f"Error: couldn't connect to server {host}:{port}, connection attempt failed: {why} :\n"
         trace = "connect@src/mongo/shell/mongo.js:374:17\n@(connect):2:6\nexception: connect failed\n"
-        return ExecResult(f"{text}{trace}exiting with code 1\n", "", 1)
+        return Outcome(f"{text}{trace}exiting with code 1\n", "", 1)
     if there.outcome == "unknown host":
         return clients.failed(f"MongoNetworkError: getaddrinfo ENOTFOUND {host}")
     if there.outcome == "timeout":

@@ -26,10 +26,10 @@ from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import file_text, number_of, options_of
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import IoOutcome
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, ServiceSpec
 from simcluster.models.traffic.cluster.server import Server
+from simcluster.models.userland.outcome import Outcome
 
 #: Pages of 4 KiB blocks up; a leaf page on disk is 32 KiB at most before compression.
 RULES = Rules(
@@ -406,15 +406,15 @@ class MongodProgram(StoreProgram):
             attr4 = {"error": {"code": 13, "codeName": "Unauthorized", "errmsg": why}}
             self.log.say("I", "ACCESS", 20436, context, "Checking authorization failed", attr4)
 
-    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+    def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """`mongosh`, `mongo`, `mongod --version`."""
         return self.run_with_input(argv, "")
 
-    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """The same with commands on standard input."""
         name = argv[0].rpartition("/")[2] if argv else ""
         if name == "mongod" and "--version" in argv:
-            return ExecResult(f"db version v{self.version}\n")
+            return Outcome(f"db version v{self.version}\n")
         legacy = _rank(self.version) < _rank("6.0")
         return mongoclient.run(self.container, self, argv, stdin, legacy=legacy)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.mongorights import is_role
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.mongod import MongodProgram
@@ -58,7 +58,7 @@ class MongoShell:
         self.database = "test"
         self.user = ""
 
-    def run(self, words: tuple[str, ...], stdin: str) -> ExecResult:
+    def run(self, words: tuple[str, ...], stdin: str) -> Outcome:
         """The command line: options, a database, `--eval` or standard input."""
         options, rest = _options(words)
         if rest:
@@ -74,17 +74,17 @@ class MongoShell:
             if why:
                 if self._legacy:
                     text = f"Error: {why} :\nconnect@src/mongo/shell/mongo.js:374:17\n@(connect):2:6\n"
-                    return ExecResult(text + "exception: connect failed\nexiting with code 1\n", "", 1)
-                return ExecResult("", f"MongoServerError: {why}\n", 1)
+                    return Outcome(text + "exception: connect failed\nexiting with code 1\n", "", 1)
+                return Outcome("", f"MongoServerError: {why}\n", 1)
             self.user = options["u"]
         script = options.get("eval", stdin)
         try:
-            return ExecResult(self.evaluate(script))
+            return Outcome(self.evaluate(script))
         except ShellError as error:
             if self._legacy:
                 text = f"uncaught exception: Error: {error.text} :\n_getErrorWithCode@src/mongo/shell/utils.js:25:13\n"
-                return ExecResult(text, "", 252 if "eval" in options else 0)
-            return ExecResult("", f"{error.kind}: {error.text}\n", 1)
+                return Outcome(text, "", 252 if "eval" in options else 0)
+            return Outcome("", f"{error.kind}: {error.text}\n", 1)
 
     def evaluate(self, script: str) -> str:
         """Statements, one after the other; what is printed. Raises ShellError."""

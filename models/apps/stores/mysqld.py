@@ -21,9 +21,9 @@ from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import assignments, file_text, is_on, number_of, options_of, size_of
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.server import Server
+from simcluster.models.userland.outcome import Outcome
 
 PAGE = 16 << 10
 SYSTEM = "ibdata1"
@@ -259,10 +259,10 @@ class MysqldProgram(StoreProgram):
         if "Access denied" in why:
             self.say("Note", "MY-010926", "Server", why.partition("): ")[2])
 
-    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+    def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """`mysql`, `mysqladmin`."""
         return self.run_with_input(argv, "")
 
-    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """The same with statements on standard input."""
         return mysqlshell.run(self.container, self, argv, stdin)

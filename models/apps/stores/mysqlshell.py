@@ -22,7 +22,7 @@ from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.relations import Refused, Relations, Table, Unsupported, snapshot
 from simcluster.models.apps.stores.settings import number_of
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.mysqld import MysqldProgram
@@ -70,7 +70,7 @@ class MysqlError(Exception):
         self.line = f"ERROR {number} ({state}) at line 1: {text}\n"
 
 
-def run(container: Container, own: MysqldProgram | None, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+def run(container: Container, own: MysqldProgram | None, argv: tuple[str, ...], stdin: str) -> Outcome | None:
     """The command line; None if it is another program's."""
     variables, words = clients.unwrapped(container, argv)
     name = words[0].rpartition("/")[2] if words else ""
@@ -85,7 +85,7 @@ def run(container: Container, own: MysqldProgram | None, argv: tuple[str, ...], 
         text = _unreached(place, there)
         if "admin" in name:
             text = f"{name}: connect to server at '{place.host or 'localhost'}' failed\nerror: '{text}'"
-        return ExecResult("", f"{warning}{text}\n", 1)
+        return Outcome("", f"{warning}{text}\n", 1)
     server: MysqldProgram = there.program  # type: ignore[assignment]
     user = place.user or "root"
     origin = "localhost" if there.local else container.sandbox.address
@@ -93,16 +93,16 @@ def run(container: Container, own: MysqldProgram | None, argv: tuple[str, ...], 
     if why:
         if "admin" in name:
             if rest[:1] == ["ping"]:
-                return ExecResult("mysqld is alive\n", warning)
+                return Outcome("mysqld is alive\n", warning)
             why = (
                 f"{name}: connect to server at '{place.host or 'localhost'}' failed\nerror: '{why.partition(': ')[2]}'"
             )
-        return ExecResult("", f"{warning}{why}\n", 1)
+        return Outcome("", f"{warning}{why}\n", 1)
     shell = MysqlShell(server, user, place.database)
     if "admin" in name:
-        return ExecResult(shell.admin(rest[0] if rest else ""), warning)
+        return Outcome(shell.admin(rest[0] if rest else ""), warning)
     done = shell.run(script if script is not None else stdin)
-    return ExecResult(done.stdout, warning + done.stderr, done.code)
+    return Outcome(done.stdout, warning + done.stderr, done.code)
 
 
 def _place(words: tuple[str, ...], variables: dict[str, str]) -> tuple[Place, str | None, list[str]]:
@@ -174,7 +174,7 @@ class MysqlShell:
             return self._statement("show processlist")
         return "mysqld is alive\n" if command == "ping" else ""
 
-    def run(self, script: str) -> ExecResult:
+    def run(self, script: str) -> Outcome:
         """Statements, one after the other, until one fails."""
         printed = ""
         for statement in script.split(";"):
@@ -182,8 +182,8 @@ class MysqlShell:
                 try:
                     printed += self._statement(" ".join(statement.split()))
                 except MysqlError as error:
-                    return ExecResult(printed, error.line, 1)
-        return ExecResult(printed)
+                    return Outcome(printed, error.line, 1)
+        return Outcome(printed)
 
     def _statement(self, text: str) -> str:
         low = text.lower()

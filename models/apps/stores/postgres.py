@@ -33,9 +33,9 @@ from simcluster.models.apps.stores.settings import (
     size_of,
 )
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.server import Server
+from simcluster.models.userland.outcome import Outcome
 
 PAGE = 8 << 10
 SEGMENT = 16 << 20
@@ -528,15 +528,15 @@ class PostgresProgram(StoreProgram):
                 detail = f'Role "{user}" does not exist.\n\t{detail}'
             self.say("DETAIL", detail, pid)
 
-    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+    def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """`psql`, `pg_isready`, `postgres --version`."""
         return self.run_with_input(argv, "")
 
-    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """The same with statements on standard input."""
         name = argv[0].rpartition("/")[2] if argv else ""
         if name == "postgres" and "--version" in argv:
-            return ExecResult(f"postgres (PostgreSQL) {self.version} (Debian {self.version}-1.pgdg12+1)\n")
+            return Outcome(f"postgres (PostgreSQL) {self.version} (Debian {self.version}-1.pgdg12+1)\n")
         return psqlclient.run(self.container, self, argv, stdin)
 
 

@@ -17,7 +17,7 @@ from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Database
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.relations import Refused, Relations, Result, Table, Unsupported, snapshot
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.postgres import PostgresProgram, Session
@@ -94,7 +94,7 @@ class Psql:
             self._database_now.relations = self._before
         self._inside, self._before = False, None
 
-    def run(self, argv: tuple[str, ...], stdin: str) -> ExecResult:
+    def run(self, argv: tuple[str, ...], stdin: str) -> Outcome:
         """The command line."""
         commands: list[str] = []
         words, rest = list(argv), []
@@ -120,9 +120,9 @@ class Psql:
         port = next(iter(self._program._ports))
         where = f'psql: error: connection to server on socket "/var/run/postgresql/.s.PGSQL.{port}" failed: FATAL:  '
         if contents.accounts.find(self._user) is None:
-            return ExecResult("", f'{where}role "{self._user}" does not exist\n', 2)
+            return Outcome("", f'{where}role "{self._user}" does not exist\n', 2)
         if self._database not in contents.databases:
-            return ExecResult("", f'{where}database "{self._database}" does not exist\n', 2)
+            return Outcome("", f'{where}database "{self._database}" does not exist\n', 2)
         printed = ""
         for command in commands or [stdin]:
             try:
@@ -130,9 +130,9 @@ class Psql:
             except SqlError as error:
                 self._finish(keep=False)
                 self._program.say("ERROR", error.text.partition("\n")[0], 95)
-                return ExecResult(printed, f"ERROR:  {error.text}\n", 1)
+                return Outcome(printed, f"ERROR:  {error.text}\n", 1)
         self._finish(keep=not self._inside)  # a session that ends takes back what it has not committed
-        return ExecResult(printed)
+        return Outcome(printed)
 
     def evaluate(self, script: str) -> str:
         """Statements, one after the other. Raises SqlError."""

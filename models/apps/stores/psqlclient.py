@@ -12,7 +12,7 @@ from simcluster.models.apps.stores import clients
 from simcluster.models.apps.stores.clients import Connection, Place
 from simcluster.models.apps.stores.psql import Psql
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.postgres import PostgresProgram
@@ -24,7 +24,7 @@ _OPTIONS = {
 _CONNINFO = ("host", "hostaddr", "port", "user", "password", "dbname")
 
 
-def run(container: Container, own: PostgresProgram | None, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+def run(container: Container, own: PostgresProgram | None, argv: tuple[str, ...], stdin: str) -> Outcome | None:
     """The command line; None if it is another program's."""
     variables, words = clients.unwrapped(container, argv)
     name = words[0].rpartition("/")[2] if words else ""
@@ -32,7 +32,7 @@ def run(container: Container, own: PostgresProgram | None, argv: tuple[str, ...]
         return None
     if "--version" in words or "-V" in words:
         version = own.version if own is not None else "16.10"
-        return ExecResult(f"{name} (PostgreSQL) {version} (Debian {version}-1.pgdg12+1)\n")
+        return Outcome(f"{name} (PostgreSQL) {version} (Debian {version}-1.pgdg12+1)\n")
     place, rest = _place(words[1:], variables)
     port = place.port or (next(iter(own._ports)) if own is not None and place.host in clients.LOCAL else 5432)
     there = clients.connect(container, own, "postgres", place.host, port)
@@ -138,10 +138,10 @@ def _refusal(server: PostgresProgram, there: Connection, user: str, password: st
     return "" if database in contents.databases else f'FATAL:  database "{database}" does not exist'
 
 
-def _is_ready(place: Place, port: int, there: Connection, own: PostgresProgram | None) -> ExecResult:
+def _is_ready(place: Place, port: int, there: Connection, own: PostgresProgram | None) -> Outcome:
     shown = f"{place.host or '/var/run/postgresql'}:{port}"
     if there.program is not None:
-        return ExecResult(f"{shown} - accepting connections\n")
+        return Outcome(f"{shown} - accepting connections\n")
     if not place.host and own is not None and own.storage is not None:
-        return ExecResult(f"{shown} - rejecting connections\n", "", 1)
-    return ExecResult(f"{shown} - no response\n", "", 2)
+        return Outcome(f"{shown} - rejecting connections\n", "", 1)
+    return Outcome(f"{shown} - no response\n", "", 2)

@@ -20,10 +20,10 @@ from simcluster.models.apps.stores.mongolog import ERRNO
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import directives, file_text, is_on, number_of, size_of
 from simcluster.models.apps.stores.storage import Cost
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import IoDemand, IoShare
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.server import Server
+from simcluster.models.userland.outcome import Outcome
 
 DUMP = "dump.rdb"
 APPEND = "appendonlydir/appendonly.aof.1.incr.aof"
@@ -398,11 +398,11 @@ class RedisProgram(StoreProgram):
         name = user or "default"
         return "" if allowed else f"NOPERM User {name} has no permissions to run the '{command.lower()}' command"
 
-    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+    def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """`redis-cli`, `redis-server --version`, and the same of Valkey."""
         name = argv[0].rpartition("/")[2] if argv else ""
         if name in ("redis-server", "valkey-server") and ("--version" in argv or "-v" in argv):
-            return ExecResult(f"Redis server v={self.version} sha=00000000:1 malloc=jemalloc-5.3.0 bits=64\n")
+            return Outcome(f"Redis server v={self.version} sha=00000000:1 malloc=jemalloc-5.3.0 bits=64\n")
         return rediscli.run(self.container, self, argv)
 
 

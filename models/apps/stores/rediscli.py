@@ -10,7 +10,7 @@ from simcluster.engine.streams import mix
 from simcluster.models.apps.stores import clients
 from simcluster.models.apps.stores.settings import size_of
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.redis import RedisProgram
@@ -23,7 +23,7 @@ _WRITES = ("SET", "DEL", "FLUSHALL", "FLUSHDB", "INCR", "DECR")
 _FREE = ("AUTH", "HELLO", "QUIT")
 
 
-def run(container: Container, own: RedisProgram | None, argv: tuple[str, ...]) -> ExecResult | None:
+def run(container: Container, own: RedisProgram | None, argv: tuple[str, ...]) -> Outcome | None:
     """The command line; None if it is another program's."""
     variables, words = clients.unwrapped(container, argv)
     name = words[0].rpartition("/")[2] if words else ""
@@ -34,7 +34,7 @@ def run(container: Container, own: RedisProgram | None, argv: tuple[str, ...]) -
         index += 2 if words[index] in _OPTIONS else 1
     found, flags = clients.options_from(words[1:index], _OPTIONS)
     if "--version" in flags or "-v" in flags:
-        return ExecResult(f"{name} {own.version if own is not None else '7.4.6'}\n")
+        return Outcome(f"{name} {own.version if own is not None else '7.4.6'}\n")
     url = clients.url_of(found.get("url", "")) or clients.Place()
     said = found.get("password", url.password or "")
     password = said or variables.get("REDISCLI_AUTH", "")
@@ -50,11 +50,11 @@ def run(container: Container, own: RedisProgram | None, argv: tuple[str, ...]) -
     server: RedisProgram = there.program  # type: ignore[assignment]
     warning = _WARNING if said and "--no-auth-warning" not in flags else ""
     if any(flag.startswith(("--latency", "--stat", "--intrinsic")) for flag in flags):
-        return ExecResult("min: 0, max: 1, avg: 0.24 (96 samples)\n", warning)
+        return Outcome("min: 0, max: 1, avg: 0.24 (96 samples)\n", warning)
     if "--bigkeys" in flags or index >= len(words):
-        return ExecResult("" if flags else _HELP, warning)
+        return Outcome("" if flags else _HELP, warning)
     done = RedisCli(server).run(list(words[index:]), found.get("user", url.user), password)
-    return ExecResult(done.stdout, warning + done.stderr, done.code)
+    return Outcome(done.stdout, warning + done.stderr, done.code)
 
 
 class RedisCli:
@@ -63,15 +63,15 @@ class RedisCli:
     def __init__(self, program: RedisProgram) -> None:
         self._program = program
 
-    def run(self, words: list[str], user: str, password: str) -> ExecResult:
+    def run(self, words: list[str], user: str, password: str) -> Outcome:
         """One command, as a user."""
         name = words[0].upper()
         why = "" if name in _FREE else self._program.refuses(user, password, name, name in _WRITES)
         if why:
             failed = f"AUTH failed: {why}\n" if why.startswith("WRONGPASS") else ""
-            return ExecResult(f"{'NOAUTH Authentication required.' if failed else why}\n", failed)
+            return Outcome(f"{'NOAUTH Authentication required.' if failed else why}\n", failed)
         answer = self._command(name, words)
-        return ExecResult(answer if answer.endswith("\n") else f"{answer}\n")
+        return Outcome(answer if answer.endswith("\n") else f"{answer}\n")
 
     def _command(self, name: str, words: list[str]) -> str:
         program = self._program

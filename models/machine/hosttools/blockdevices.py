@@ -5,10 +5,10 @@ from __future__ import annotations
 from simcluster.engine import SECOND
 from simcluster.models.machine.hosttools.blockfiles import numbers
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.storage import Disk, Partition
 from simcluster.models.machine.storage.drivemodel import SECTORS_A_BLOCK
 from simcluster.models.machine.storage.sectors import MOST_AT_ONCE
+from simcluster.models.userland.outcome import Outcome
 
 
 def on_bus(machine: Machine) -> list[Disk]:
@@ -59,7 +59,7 @@ _COLUMNS = {
 _RIGHT = ("RM", "SIZE", "RO", "FSAVAIL", "FSUSE%", "ROTA")
 
 
-def lsblk(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def lsblk(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """lsblk: the tree of drives; -f file systems, -o columns, -d without partitions, -n without heads."""
     letters = "".join(arg[1:] for arg in args if arg.startswith("-") and not arg.startswith("--"))
     columns = _COLUMNS["-f" if "f" in letters or "--fs" in args else ""]
@@ -76,7 +76,7 @@ def lsblk(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     if chosen:
         found = [disk_of(machine, path) for path in chosen]
         if None in found:
-            return ExecResult("", f"lsblk: {chosen[found.index(None)]}: not a block device\n", 32)
+            return Outcome("", f"lsblk: {chosen[found.index(None)]}: not a block device\n", 32)
         disks = [disk for disk in found if disk is not None]
     rows = []
     for disk in disks:
@@ -94,7 +94,7 @@ def lsblk(machine: Machine, args: list[str], stdin: str) -> ExecResult:
             for head, cell, width in zip(columns, row, widths, strict=True)
         ]
         lines.append(" ".join(cells).rstrip() + "\n")
-    return ExecResult("".join(lines))
+    return Outcome("".join(lines))
 
 
 def _cells(machine: Machine, disk: Disk, part: Partition | None, branch: str, columns: list[str]) -> list[str]:
@@ -134,7 +134,7 @@ def _cells(machine: Machine, disk: Disk, part: Partition | None, branch: str, co
     return [values.get(column, "") for column in columns]
 
 
-def blkid(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def blkid(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """blkid: UUIDs and types of partitions."""
     wanted = [arg for arg in args if arg.startswith("/dev/")]
     lines = []
@@ -144,57 +144,59 @@ def blkid(machine: Machine, args: list[str], stdin: str) -> ExecResult:
                 continue
             label = f'LABEL="{part.label}" ' if part.label else ""
             lines.append(f'/dev/{part.name}: {label}UUID="{part.uuid}" BLOCK_SIZE="4096" TYPE="{part.content}"\n')
-    return ExecResult("".join(lines), "", 0 if lines else 2)
+    return Outcome("".join(lines), "", 0 if lines else 2)
 
 
-def hdparm(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def hdparm(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """hdparm: -t (timed reads), -I (identity, basics), --read-sector, --write-sector, --repair-sector."""
     device = next((arg for arg in args if arg.startswith("/dev/")), "")
     disk = disk_of(machine, device)
     if disk is None:
-        return ExecResult("", f"{device}: No such file or directory\n", 2)
+        return Outcome("", f"{device}: No such file or directory\n", 2)
     head = f"\n{device}:\n"
     words = [arg for arg in args if arg != device]
     sector = next((word for word in words if word.isdigit()), "")
     if "--read-sector" in words and sector:
         answer = disk.read(int(sector), 1)
         text = "FAILED: Input/output error\n" if answer.failed else "succeeded\n" + "0000 " * 8 + "\n"
-        return Pausing.after(answer.delay_ns, f"{head}reading sector {sector}: {text}", code=5 if answer.failed else 0)
+        return Outcome(
+            f"{head}reading sector {sector}: {text}", delay_ns=answer.delay_ns, code=5 if answer.failed else 0
+        )
     if ("--write-sector" in words or "--repair-sector" in words) and sector:
         if "--yes-i-know-what-i-am-doing" not in words:
             text = (
                 "Use of --write-sector is VERY DANGEROUS.\nYou are trying to deliberately overwrite a low-level sector "
             )
-            return ExecResult(
+            return Outcome(
                 head, f"{text}on the media.\nThis is a BAD idea, and can easily result in total data loss.\n", 1
             )
         wrote = disk.write(int(sector), 1)
         if not wrote.failed and "--write-sector" in words:
             overwritten(disk, int(sector), 1)
         text = "FAILED: Input/output error" if wrote.failed else "succeeded"
-        return Pausing.after(
-            wrote.delay_ns, f"{head}re-writing sector {sector}: {text}\n", code=5 if wrote.failed else 0
+        return Outcome(
+            f"{head}re-writing sector {sector}: {text}\n", delay_ns=wrote.delay_ns, code=5 if wrote.failed else 0
         )
     if "-I" in words:
-        return ExecResult(
+        return Outcome(
             f"{head}\nATA device, with non-removable media\n\tModel Number:       {disk.model.model}\n"
             f"\tSerial Number:      {disk.serial}\n\tFirmware Revision:  {disk.model.firmware}\n"
         )
     return _timed_reads(disk, head)
 
 
-def _timed_reads(disk: Disk, head: str) -> ExecResult:
+def _timed_reads(disk: Disk, head: str) -> Outcome:
     """hdparm -t: sequential reads for three seconds."""
     spent, megabytes = 0, 0
     while spent < 3 * SECOND and megabytes < 20_000:
         answer = disk.read(megabytes * 2048, 2048 * 16, sequential=True)
         spent += answer.delay_ns
         if answer.failed:
-            return Pausing.after(spent, head, "read() failed: Input/output error\n", 5)
+            return Outcome(head, "read() failed: Input/output error\n", 5, spent)
         megabytes += 16
     rate = megabytes * 100 * SECOND // max(1, spent)
     text = f" Timing buffered disk reads: {megabytes} MB in {spent // 10_000_000 / 100:5.2f} seconds = "
-    return Pausing.after(spent, f"{head}{text}{rate // 100:3d}.{rate % 100:02d} MB/sec\n")
+    return Outcome(f"{head}{text}{rate // 100:3d}.{rate % 100:02d} MB/sec\n", delay_ns=spent)
 
 
 TOOLS = {"lsblk": lsblk, "blkid": blkid, "hdparm": hdparm}

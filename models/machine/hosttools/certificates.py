@@ -5,10 +5,10 @@ from __future__ import annotations
 from simcluster.models.machine.imagetools import openssl
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.nodetree import NodeTree
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 
-def _openssl(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _openssl(machine: Machine, args: list[str], stdin: str) -> Outcome:
     tree = NodeTree(machine)
 
     def read_file(path: str) -> str:

@@ -15,7 +15,7 @@ from simcluster.models.machine.kernel import chrony
 from simcluster.models.machine.kernel.chrony import POLL_NS
 from simcluster.models.machine.kernel.clock import shown_offset
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 #: What a good crystal is wrong by; chronyd has learned it.
 _CRYSTAL_PPM = 7.412
@@ -42,42 +42,42 @@ _ISO = {
 }
 
 
-def _chronyc(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _chronyc(machine: Machine, args: list[str], stdin: str) -> Outcome:
     words = [word for word in args if not word.startswith("-")]
     flags = [word for word in args if word.startswith("-")]
     unknown = next((flag for flag in flags if flag not in ("-n", "-N", "-a", "-v", "-m", "-4", "-6")), "")
     if unknown:
-        return ExecResult("", f"chronyc: invalid option -- '{unknown.lstrip('-')[:1]}'\n", 1)
+        return Outcome("", f"chronyc: invalid option -- '{unknown.lstrip('-')[:1]}'\n", 1)
     if not machine.os.clock.disciplined:
-        return ExecResult("", "506 Cannot talk to daemon\n", 1)
+        return Outcome("", "506 Cannot talk to daemon\n", 1)
     verb = words[0] if words else ""
     if verb in ("add", "delete"):
         return _servers(machine, verb, words[1:])
     if verb == "makestep":
         machine.os.clock.settle()
-        return ExecResult("200 OK\n")
+        return Outcome("200 OK\n")
     if verb in ("online", "offline", "burst"):
-        return ExecResult("200 OK\n")
+        return Outcome("200 OK\n")
     if verb == "sources" and "-v" in flags:
-        return ExecResult(_LEGEND + _sources(machine))
+        return Outcome(_LEGEND + _sources(machine))
     shown = {"activity": _activity, "sources": _sources, "sourcestats": _statistics, "tracking": _tracking}.get(verb)
-    return ExecResult("Unrecognized command\n", "", 1) if shown is None else ExecResult(shown(machine))
+    return Outcome("Unrecognized command\n", "", 1) if shown is None else Outcome(shown(machine))
 
 
-def _servers(machine: Machine, verb: str, words: list[str]) -> ExecResult:
+def _servers(machine: Machine, verb: str, words: list[str]) -> Outcome:
     clock = machine.os.clock
     names = words[1:] if words[:1] and words[0] in ("server", "pool", "peer") else words if verb == "delete" else []
     if not names:
-        return ExecResult("", f"Could not parse {verb} command\n", 1)
+        return Outcome("", f"Could not parse {verb} command\n", 1)
     if verb == "delete":
         if names[0] not in clock.servers:
-            return ExecResult("503 No such source\n", "", 1)
+            return Outcome("503 No such source\n", "", 1)
         clock.ask(tuple(server for server in clock.servers if server != names[0]))
     elif names[0] in clock.servers:
-        return ExecResult("503 Source already present\n", "", 1)
+        return Outcome("503 Source already present\n", "", 1)
     else:
         clock.ask((*clock.servers, names[0]))
-    return ExecResult("200 OK\n")
+    return Outcome("200 OK\n")
 
 
 def _activity(machine: Machine) -> str:
@@ -169,26 +169,26 @@ def _statistics(machine: Machine) -> str:
     return "".join(lines)
 
 
-def _timedatectl(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _timedatectl(machine: Machine, args: list[str], stdin: str) -> Outcome:
     words = [word for word in args if not word.startswith("-")]
     clock = machine.os.clock
     if words[:1] == ["set-ntp"] and words[1:2] and words[1] in ("true", "false", "yes", "no", "1", "0"):
         machine.control("start" if words[1] in ("true", "yes", "1") else "stop", "chrony")
-        return ExecResult("")
+        return Outcome("")
     if words[:1] == ["set-time"]:
         if clock.disciplined:
-            return ExecResult("", "Failed to set time: Automatic time synchronization is enabled\n", 1)
+            return Outcome("", "Failed to set time: Automatic time synchronization is enabled\n", 1)
         return _date(machine, ["-s", " ".join(words[1:])], "")._replace(stdout="")
     if words and words[0] not in ("status", "show"):
-        return ExecResult("", f"Unknown command verb {words[0]}.\n", 1)
+        return Outcome("", f"Unknown command verb {words[0]}.\n", 1)
     good = "yes" if _is_known(machine) and abs(clock.offset_ns()) < SECOND else "no"
     if words[:1] == ["show"]:
         ntp = "yes" if clock.disciplined else "no"
-        return ExecResult(
+        return Outcome(
             f"Timezone=Etc/UTC\nLocalRTC=no\nCanNTP=yes\nNTP={ntp}\nNTPSynchronized={good}\n"
             f"TimeUSec={_stamp(clock.now_ns())} UTC\nRTCTimeUSec={_stamp(machine.sim.now + clock.hardware_ns)} UTC\n"
         )
-    return ExecResult(
+    return Outcome(
         f"               Local time: {_stamp(clock.now_ns())} UTC\n"
         f"           Universal time: {_stamp(clock.now_ns())} UTC\n"
         f"                 RTC time: {_stamp(machine.sim.now + clock.hardware_ns)}\n"
@@ -204,20 +204,20 @@ def _stamp(t_ns: int) -> str:
     return f"{weekday(t_ns)} {text[:10]} {text[11:19]}"
 
 
-def _date(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _date(machine: Machine, args: list[str], stdin: str) -> Outcome:
     form, wanted, shown_ns = "", "", machine.os.clock.now_ns()
     words = list(args)
     while words:
         word = words.pop(0)
         if word in ("-s", "-d") or word in ("--set", "--date"):
             if not words:
-                return ExecResult("", f"date: option requires an argument -- '{word.lstrip('-')[:1]}'\n{_MORE}", 1)
+                return Outcome("", f"date: option requires an argument -- '{word.lstrip('-')[:1]}'\n{_MORE}", 1)
             word = f"{'--set' if word in ('-s', '--set') else '--date'}={words.pop(0)}"
         name, _, value = word.partition("=")
         if name in ("--set", "--date"):
             instant = _instant(value, machine.os.clock.now_ns())
             if instant is None:
-                return ExecResult("", f"date: invalid date ‘{value}’\n", 1)
+                return Outcome("", f"date: invalid date ‘{value}’\n", 1)
             wanted, shown_ns = wanted or ("set" if name == "--set" else ""), instant
         elif word.startswith("+"):
             form = word[1:]
@@ -231,10 +231,10 @@ def _date(machine: Machine, args: list[str], stdin: str) -> ExecResult:
             what = "unrecognized option" if word.startswith("--") else "invalid option --"
             name = f"'{word}'" if word.startswith("--") else f"'{word.lstrip('-')[:1]}'"
             said = f"date: {what} {name}\n{_MORE}" if word.startswith("-") else f"date: invalid date ‘{word}’\n"
-            return ExecResult("", said, 1)
+            return Outcome("", said, 1)
     if wanted:
         machine.os.clock.step(shown_ns - machine.sim.now)
-    return ExecResult(format_date(form or "%a %b %e %H:%M:%S UTC %Y", shown_ns) + "\n")
+    return Outcome(format_date(form or "%a %b %e %H:%M:%S UTC %Y", shown_ns) + "\n")
 
 
 _SPANS = {"second": SECOND, "sec": SECOND, "minute": MINUTE, "min": MINUTE, "hour": HOUR, "day": DAY, "week": 7 * DAY}
@@ -259,21 +259,21 @@ def _instant(text: str, now_ns: int) -> int | None:
         return None
 
 
-def _hwclock(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _hwclock(machine: Machine, args: list[str], stdin: str) -> Outcome:
     clock = machine.os.clock
     if "--systohc" in args or "-w" in args:
         clock.hardware_ns = clock.offset_ns()
-        return ExecResult("")
+        return Outcome("")
     if "--hctosys" in args or "-s" in args:
         clock.step(clock.hardware_ns)
-        return ExecResult("")
+        return Outcome("")
     unknown = next((word for word in args if word not in ("-r", "--show", "--verbose", "-v", "--utc", "-u")), "")
     if unknown:
         said = f"hwclock: unrecognized option '{unknown}'\n" if unknown.startswith("--") else (
             f"hwclock: invalid option -- '{unknown.lstrip('-')[:1]}'\n")  # fmt: skip
-        return ExecResult("", said + "Try 'hwclock --help' for more information.\n", 1)
+        return Outcome("", said + "Try 'hwclock --help' for more information.\n", 1)
     text = format_rfc3339(machine.sim.now + clock.hardware_ns, digits=6)
-    return ExecResult(f"{text[:10]} {text[11:26]}+00:00\n")
+    return Outcome(f"{text[:10]} {text[11:26]}+00:00\n")
 
 
 TOOLS = {"chronyc": _chronyc, "date": _date, "hwclock": _hwclock, "timedatectl": _timedatectl}

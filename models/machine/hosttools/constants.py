@@ -39,6 +39,9 @@ _GROUPS = "/sys/fs/cgroup/kubepods.slice*"
 
 CONSTANTS = (
     Constant("/proc/PID/c*", "*", (), "a process' name, command and group: they are what it is"),
+    Constant("/proc/PID/environ", "*", (), "what a process was started with"),
+    Constant("/proc/PID/statm", "*", (3, 4, 6), "text, libraries and dirty pages are not told apart"),
+    Constant("/proc/modules", "*", (), "sizes of modules, and addresses that no user may see"),
     Constant("/proc/PID/limits", "Max [!o]*", (), "limits that nobody sets; open files and processes have their own"),
     Constant("/proc/PID/limits", "Max open*", (1,), "the hard limit is containerd's: only soft ones are lowered"),
     Constant("/proc/PID/status", "FDSize", (), "tables of descriptors grow by doubling from 64"),

@@ -12,13 +12,13 @@ from typing import Any
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import HOUR
 from simcluster.models.machine.cpu import NANOCORES
-from simcluster.models.machine.hosttools.options import parse, refusal
 from simcluster.models.machine.kernel import interrupts, memory, usage
 from simcluster.models.machine.kernel.cputime import CpuTime
 from simcluster.models.machine.kernel.proctable import Process, processes
 from simcluster.models.machine.kernel.thermalfiles import LOWEST_MHZ, NOMINAL_MHZ, mhz
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult, Pausing
+from simcluster.models.userland.options import parse
+from simcluster.models.userland.outcome import Outcome
 
 _MIB = 1 << 20
 _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -27,11 +27,10 @@ _FREE_LONG = {"bytes": "b", "kilo": "kilo", "mega": "mega", "giga": "giga", "kib
               "count": "c", "version": "V"}  # fmt: skip
 
 
-def _free(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _free(machine: Machine, args: list[str], stdin: str) -> Outcome:
     asked = parse(args, "bkmghltwLV", "sc", _FREE_LONG)
     if asked.problem or asked.words:
-        return refusal(
-            asked._replace(problem=asked.problem or f"extra operand '{asked.words[0]}'"),
+        return asked._replace(problem=asked.problem or f"extra operand '{asked.words[0]}'").refused(
             "free",
             "\nUsage:\n free [options]\n\nFor more details see free(1).\n",
         )
@@ -55,13 +54,13 @@ def _free(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     text = "\n".join(lines) + "\n"
     count = int(asked.values.get("c", "0") or 0)
     if "s" not in asked.values or count == 1:
-        return ExecResult(text)
+        return Outcome(text)
     following = [word for word in args if word != "-c"]
     if count:
         following = ["-s", asked.values["s"], *("-" + letter for letter in asked.letters if letter not in "sc"),
                      "-c", str(count - 1)]  # fmt: skip
     pause = max(1, int(float(asked.values["s"]) * SECOND))
-    return Pausing.after(pause, text + "\n", argv=("free", *following))
+    return Outcome(text + "\n", delay_ns=pause, then=("free", *following))
 
 
 def _amount(amount: int, letters: tuple[str, ...]) -> str:
@@ -84,22 +83,22 @@ _VMSTAT_LONG = {"active": "a", "forks": "f", "slabs": "m", "one-header": "n", "s
                 "timestamp": "t", "no-first": "y", "version": "V"}  # fmt: skip
 
 
-def _vmstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _vmstat(machine: Machine, args: list[str], stdin: str) -> Outcome:
     asked = parse(args, "afnswtyV", "S", _VMSTAT_LONG)
     numbers = [int(word) for word in asked.words if word.isdigit()]
     if asked.problem or len(numbers) != len(asked.words) or len(numbers) > 2:
         usage_text = "\nUsage:\n vmstat [options] [delay [count]]\n\nFor more details see vmstat(8).\n"
-        return refusal(asked._replace(problem=asked.problem or "failed to parse argument"), "vmstat", usage_text)
+        return asked._replace(problem=asked.problem or "failed to parse argument").refused("vmstat", usage_text)
     if asked.has("s"):
-        return ExecResult(_statistics(machine))
+        return Outcome(_statistics(machine))
     first = not stdin.startswith("@ ")
     head = _VMSTAT_HEAD if first else ""
     row = _vmstat_row(machine, [] if first else [float(word) for word in stdin.split()[1:]], asked.values.get("S", "K"))
     text = head + row
     if not numbers or (len(numbers) > 1 and numbers[1] <= 1):
-        return ExecResult(text)
+        return Outcome(text)
     following = ("vmstat", *asked.given(), str(numbers[0]), *([str(numbers[1] - 1)] if len(numbers) > 1 else []))
-    return Pausing.after(max(1, numbers[0]) * SECOND, text, argv=following, stdin=_counted(machine))
+    return Outcome(text, delay_ns=max(1, numbers[0]) * SECOND, then=following, then_stdin=_counted(machine))
 
 
 _VMSTAT_HEAD = (
@@ -169,28 +168,27 @@ def _uptime_line(machine: Machine) -> str:
     return f"{clock} up {shown},  1 user,  load average: {averages}"
 
 
-def _uptime(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _uptime(machine: Machine, args: list[str], stdin: str) -> Outcome:
     asked = parse(args, "psVr", "", {"pretty": "p", "since": "s", "version": "V", "raw": "r"})
     if asked.problem or asked.words:
-        return refusal(
-            asked._replace(problem=asked.problem or "extra operand"),
+        return asked._replace(problem=asked.problem or "extra operand").refused(
             "uptime",
             "\nUsage:\n uptime [options]\n\nFor more details see uptime(1).\n",
         )
     if asked.has("s"):
         text = format_rfc3339(machine.booted_ns + machine.os.clock.offset_ns())
-        return ExecResult(f"{text[:10]} {text[11:19]}\n")
+        return Outcome(f"{text[:10]} {text[11:19]}\n")
     if asked.has("p"):
         minutes = (machine.sim.now - machine.booted_ns) // MINUTE
         parts = [(minutes // 1440, "day"), (minutes // 60 % 24, "hour"), (minutes % 60, "minute")]
         shown = ", ".join(f"{n} {name}{'s' if n != 1 else ''}" for n, name in parts if n) or "0 minutes"
-        return ExecResult(f"up {shown}\n")
-    return ExecResult(f" {_uptime_line(machine)}\n")
+        return Outcome(f"up {shown}\n")
+    return Outcome(f" {_uptime_line(machine)}\n")
 
 
-def _w(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _w(machine: Machine, args: list[str], stdin: str) -> Outcome:
     clock = format_rfc3339(machine.os.clock.now_ns())[11:16]
-    return ExecResult(
+    return Outcome(
         f" {_uptime_line(machine)}\nUSER     TTY      FROM             LOGIN@   IDLE   JCPU   PCPU  WHAT\n"
         f"root     pts/0    {'172.18.0.1':<16} {clock}    0.00s  0.03s  0.01s w\n"
     )
@@ -206,23 +204,23 @@ _TOP_KEYS = {
 }
 
 
-def _top(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _top(machine: Machine, args: list[str], stdin: str) -> Outcome:
     asked = parse(args, "bcHiSs1", "dnopuUwEe", {})
     if asked.problem or asked.words:
         wrong = asked.problem or f"unknown argument '{asked.words[0]}'"
-        return ExecResult("", f"top: {wrong}\nUsage:\n  top [options]\n\nFor more details see top(1).\n", 1)
+        return Outcome("", f"top: {wrong}\nUsage:\n  top [options]\n\nFor more details see top(1).\n", 1)
     if not asked.has("b"):
-        return ExecResult("", "top: failed tty get\n", 1)
+        return Outcome("", "top: failed tty get\n", 1)
     key = asked.values.get("o", "%CPU").lstrip("+-")
     if key not in _TOP_KEYS:
-        return ExecResult("", f"top: unrecognized field name '{key}'\n", 1)
+        return Outcome("", f"top: unrecognized field name '{key}'\n", 1)
     text = _top_page(machine, asked.values, key, "c" in asked.letters, "i" in asked.letters)
     turns = int(asked.values["n"]) if asked.values.get("n", "").isdigit() else 0
     if turns == 1:
-        return ExecResult(text)
+        return Outcome(text)
     pause = max(1, int(float(asked.values.get("d", "3")) * SECOND))
     following = ("top", *asked.given("n"), *(["-n", str(turns - 1)] if turns else []))
-    return Pausing.after(pause, text + "\n", argv=following)
+    return Outcome(text + "\n", delay_ns=pause, then=following)
 
 
 def _top_page(machine: Machine, values: dict[str, str], key: str, full: bool, active: bool) -> str:
@@ -278,7 +276,7 @@ def _top_row(machine: Machine, task: Process, full: bool) -> str:
     )
 
 
-def _lscpu(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _lscpu(machine: Machine, args: list[str], stdin: str) -> Outcome:
     rows = (
         ("Architecture:", "x86_64"), ("CPU(s):", machine.cpu_cores),
         ("On-line CPU(s) list:", f"0-{machine.cpu_cores - 1}" if machine.cpu_cores > 1 else "0"),
@@ -287,7 +285,7 @@ def _lscpu(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         ("Socket(s):", 1), ("CPU(s) scaling MHz:", f"{100 * mhz(machine) / NOMINAL_MHZ:.0f}%"),
         ("CPU max MHz:", f"{NOMINAL_MHZ:.4f}"), ("CPU min MHz:", f"{LOWEST_MHZ:.4f}"),
     )  # fmt: skip
-    return ExecResult("".join(f"{name:<33}{value}\n" for name, value in rows))
+    return Outcome("".join(f"{name:<33}{value}\n" for name, value in rows))
 
 
 TOOLS = {

@@ -12,11 +12,11 @@ from typing import Any
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import HOUR
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.hosttools.options import Options, parse
 from simcluster.models.machine.kernel import memory
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.runtime import SOCKET_ERROR, RuntimeFailure
+from simcluster.models.userland.options import Options, parse
+from simcluster.models.userland.outcome import Outcome
 
 _LONG = {"all": "a", "quiet": "q", "name": "name", "pod": "p", "state": "s", "namespace": "namespace", "output": "o",
          "tail": "tail", "since": "since", "timestamps": "t", "previous": "P", "follow": "f", "no-trunc": "T",
@@ -25,14 +25,14 @@ _LONG = {"all": "a", "quiet": "q", "name": "name", "pod": "p", "state": "s", "na
 _STATES = {"running": "Running", "exited": "Exited", "created": "Created", "ready": "Ready", "notready": "NotReady"}
 
 
-def crictl(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def crictl(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """crictl: what the container runtime says."""
     words = list(args)
     while words and words[0].startswith("-"):
         words = words[2:] if words[0] in ("-r", "--runtime-endpoint", "-t", "--timeout") else words[1:]
     verb, rest = (words[0], words[1:]) if words else ("", [])
     if verb not in _VERBS:
-        return ExecResult("", f"No help topic for '{verb}'\n" if verb else "NAME:\n   crictl - client for CRI\n", 3)
+        return Outcome("", f"No help topic for '{verb}'\n" if verb else "NAME:\n   crictl - client for CRI\n", 3)
     if not machine.runtime.up:
         error = SOCKET_ERROR.replace('"', '\\"')
         return _fatal(machine, f"validate service connection: {error}")
@@ -42,21 +42,35 @@ def crictl(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     if asked.problem:
         flag = re.sub(r".*'(.*)'", r"\1", asked.problem)
         said = f"flag provided but not defined: -{flag.lstrip('-')}"
-        return ExecResult("", f"Incorrect Usage: {said}\n\n", 1) if flag else ExecResult("", f"{said}\n", 1)
-    if asked.has("f"):
-        return ExecResult("", "crictl: following (-f) needs a terminal, and there is none here; use --tail\n", 1)
+        return Outcome("", f"Incorrect Usage: {said}\n\n", 1) if flag else Outcome("", f"{said}\n", 1)
+    if asked.has("f") and verb == "logs":
+        return _followed(machine, asked, args, stdin)
     return _VERBS[verb](machine, asked)
 
 
-def _fatal(machine: Machine, text: str) -> ExecResult:
+def _followed(machine: Machine, asked: Options, args: list[str], stdin: str) -> Outcome:
+    """`logs -f`: what has come since the last look, until the container ends or somebody presses Ctrl-C."""
+    container = _find(machine, asked.words[0]) if asked.words else None
+    if container is None or not container.running:
+        return _logs(machine, asked)
+    now = machine.sim.now
+    if stdin.isdigit():
+        new = [line for line in container.log.read() if line.t_ns > int(stdin)]
+        text = "".join(f"{line.text}\n" for line in new)
+    else:
+        text = _logs(machine, asked).stdout
+    return Outcome(text, "", 0, SECOND, then=("crictl", *args), then_stdin=str(now))
+
+
+def _fatal(machine: Machine, text: str) -> Outcome:
     stamp = format_rfc3339(machine.os.clock.now_ns())
-    return ExecResult("", f'time="{stamp}" level=fatal msg="{text}"\n', 1)
+    return Outcome("", f'time="{stamp}" level=fatal msg="{text}"\n', 1)
 
 
-def _table(rows: list[list[str]]) -> ExecResult:
+def _table(rows: list[list[str]]) -> Outcome:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["".join(f"{cell:<{width + 3}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return ExecResult("\n".join(line.rstrip() for line in lines) + "\n")
+    return Outcome("\n".join(line.rstrip() for line in lines) + "\n")
 
 
 def _chosen(machine: Machine, asked: Options) -> list[Container]:
@@ -78,12 +92,12 @@ def _chosen(machine: Machine, asked: Options) -> list[Container]:
     return found[:count] if count else found
 
 
-def _ps(machine: Machine, asked: Options) -> ExecResult:
+def _ps(machine: Machine, asked: Options) -> Outcome:
     chosen = _chosen(machine, asked)
     if asked.has("q"):
-        return ExecResult("".join(f"{container.container_id}\n" for container in chosen))
+        return Outcome("".join(f"{container.container_id}\n" for container in chosen))
     if asked.values.get("o") == "json":
-        return ExecResult(_json({"containers": [_record(container) for container in chosen]}))
+        return Outcome(_json({"containers": [_record(container) for container in chosen]}))
     rows = [["CONTAINER", "IMAGE", "CREATED", "STATE", "NAME", "ATTEMPT", "POD ID", "POD"]]
     for container in chosen:
         image = container.image_id.partition("sha256:")[2][:13] or container.spec.image
@@ -123,7 +137,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=2) + "\n"
 
 
-def _pods(machine: Machine, asked: Options) -> ExecResult:
+def _pods(machine: Machine, asked: Options) -> Outcome:
     chosen = []
     for sandbox in reversed(list(machine.runtime.sandboxes.values())):
         wanted = all(
@@ -134,7 +148,7 @@ def _pods(machine: Machine, asked: Options) -> ExecResult:
         if wanted:
             chosen.append(sandbox)
     if asked.has("q"):
-        return ExecResult("".join(f"{sandbox.sandbox_id}\n" for sandbox in chosen))
+        return Outcome("".join(f"{sandbox.sandbox_id}\n" for sandbox in chosen))
     rows = [["POD ID", "CREATED", "STATE", "NAME", "NAMESPACE", "ATTEMPT", "RUNTIME"]]
     for sandbox in chosen:
         born = min((c.created_ns for c in sandbox.containers.values()), default=machine.sim.now)
@@ -143,12 +157,12 @@ def _pods(machine: Machine, asked: Options) -> ExecResult:
     return _table(rows)
 
 
-def _images(machine: Machine, asked: Options) -> ExecResult:
+def _images(machine: Machine, asked: Options) -> Outcome:
     images = sorted(machine.images.images.values(), key=_image_name)
     if asked.words:
         images = [image for image in images if asked.words[0] in image.name]
     if asked.has("q"):
-        return ExecResult("".join(f"{image.digest}\n" for image in images))
+        return Outcome("".join(f"{image.digest}\n" for image in images))
     rows = [["IMAGE", "TAG", "IMAGE ID", "SIZE"]]
     for image in images:
         tag = image.name[len(image.repository) + 1 :]
@@ -172,7 +186,7 @@ def _find(machine: Machine, prefix: str) -> Container | None:
     return None
 
 
-def _logs(machine: Machine, asked: Options) -> ExecResult:
+def _logs(machine: Machine, asked: Options) -> Outcome:
     if not asked.words:
         return _fatal(machine, "ID cannot be empty")
     container = _find(machine, asked.words[0])
@@ -187,10 +201,10 @@ def _logs(machine: Machine, asked: Options) -> ExecResult:
     stamped, clock = asked.has("t"), machine.os.clock
     stamps = [f"{format_rfc3339(clock.shown_ns(line.t_ns), digits=9)} " if stamped else "" for line in lines]
     shown = [stamp + line.text for stamp, line in zip(stamps, lines, strict=True)]
-    return ExecResult("".join(f"{line}\n" for line in shown))
+    return Outcome("".join(f"{line}\n" for line in shown))
 
 
-def _inspect(machine: Machine, asked: Options) -> ExecResult:
+def _inspect(machine: Machine, asked: Options) -> Outcome:
     if not asked.words:
         return _fatal(machine, "ID cannot be empty")
     container = _find(machine, asked.words[0])
@@ -220,15 +234,15 @@ def _inspect(machine: Machine, asked: Options) -> ExecResult:
     }
     info = {"sandboxID": container.sandbox.sandbox_id, "pid": container.pid if container.running else 0,
             "runtimeType": "io.containerd.runc.v2"}  # fmt: skip
-    return ExecResult(_json({"status": status, "info": info}))
+    return Outcome(_json({"status": status, "info": info}))
 
 
-def _inspect_pod(machine: Machine, asked: Options) -> ExecResult:
+def _inspect_pod(machine: Machine, asked: Options) -> Outcome:
     wanted = asked.words[0] if asked.words else ""
     for sandbox in machine.runtime.sandboxes.values():
         if wanted and sandbox.sandbox_id.startswith(wanted):
             network = {"ip": "" if sandbox.host_network else sandbox.address, "additionalIps": []}
-            return ExecResult(_json({"status": {
+            return Outcome(_json({"status": {
                 "id": sandbox.sandbox_id, "metadata": {"name": sandbox.pod_name, "namespace": sandbox.namespace},
                 "state": "SANDBOX_READY", "network": network}}))  # fmt: skip
     return _fatal(
@@ -237,7 +251,7 @@ def _inspect_pod(machine: Machine, asked: Options) -> ExecResult:
     )
 
 
-def _stats(machine: Machine, asked: Options) -> ExecResult:
+def _stats(machine: Machine, asked: Options) -> Outcome:
     rows = [["CONTAINER", "NAME", "CPU %", "MEM", "DISK", "INODES"]]
     for container in _chosen(machine, asked):
         if asked.words and not container.container_id.startswith(asked.words[0]):
@@ -255,21 +269,19 @@ def _size(amount: int) -> str:
     return f"{amount}B"
 
 
-def _info(machine: Machine, asked: Options) -> ExecResult:
+def _info(machine: Machine, asked: Options) -> Outcome:
     conditions = [
         {"type": kind, "status": True, "reason": "", "message": ""} for kind in ("RuntimeReady", "NetworkReady")
     ]
-    return ExecResult(_json({"status": {"conditions": conditions}}))
+    return Outcome(_json({"status": {"conditions": conditions}}))
 
 
-def _version(machine: Machine, asked: Options) -> ExecResult:
+def _version(machine: Machine, asked: Options) -> Outcome:
     number = machine.identity.container_runtime.rpartition("/")[2]
-    return ExecResult(
-        f"Version:  0.1.0\nRuntimeName:  containerd\nRuntimeVersion:  v{number}\nRuntimeApiVersion:  v1\n"
-    )
+    return Outcome(f"Version:  0.1.0\nRuntimeName:  containerd\nRuntimeVersion:  v{number}\nRuntimeApiVersion:  v1\n")
 
 
-def _stop(machine: Machine, asked: Options) -> ExecResult:
+def _stop(machine: Machine, asked: Options) -> Outcome:
     if not asked.words:
         return _fatal(machine, "ID cannot be empty")
     out = []
@@ -279,10 +291,10 @@ def _stop(machine: Machine, asked: Options) -> ExecResult:
             return _unknown(machine, word)
         container.terminate()
         out.append(f"{word}\n")
-    return ExecResult("".join(out))
+    return Outcome("".join(out))
 
 
-def _exec(machine: Machine, words: list[str]) -> ExecResult:
+def _exec(machine: Machine, words: list[str]) -> Outcome:
     if len(words) < 2:
         return _fatal(machine, "ID cannot be empty")
     container = _find(machine, words[0])
@@ -290,12 +302,12 @@ def _exec(machine: Machine, words: list[str]) -> ExecResult:
         return _unknown(machine, words[0])
     try:
         result, delay_ns = machine.runtime.execute(container, tuple(words[1:]))
-        return Pausing.after(delay_ns, *result)
+        return result._replace(delay_ns=delay_ns)
     except RuntimeFailure as failure:
-        return ExecResult("", f"FATA[0000] execing command in container: {failure}\n", 1)
+        return Outcome("", f"FATA[0000] execing command in container: {failure}\n", 1)
 
 
-def _unknown(machine: Machine, prefix: str) -> ExecResult:
+def _unknown(machine: Machine, prefix: str) -> Outcome:
     error = f'rpc error: code = NotFound desc = an error occurred when try to find container \\"{prefix}\\": not found'
     return _fatal(machine, error)
 

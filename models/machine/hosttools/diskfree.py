@@ -6,13 +6,13 @@ from simcluster.models.machine.hosttools import pseudomounts
 from simcluster.models.machine.hosttools.pseudomounts import PseudoMount
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.nodetree import NodeTree
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import FileSystem
+from simcluster.models.userland.outcome import Outcome
 
 _WITH_VALUE = ("-t", "--type", "-x", "--exclude-type", "-B", "--block-size")
 
 
-def df(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def df(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """df: all mounted file systems, or those of the paths."""
     letters, columns = "", ""
     paths: list[str] = []
@@ -37,11 +37,11 @@ def df(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     systems = [each for each in systems if (not only or _kind(each) in only) and _kind(each) not in but]
     if not systems:
         none = [] if problems else ["df: no file systems processed\n"]
-        return ExecResult("", "".join(problems + none), 1)
+        return Outcome("", "".join(problems + none), 1)
     if columns:
-        return ExecResult(_chosen(systems, columns.split(","), letters), "".join(problems), 1 if problems else 0)
+        return Outcome(_chosen(systems, columns.split(","), letters), "".join(problems), 1 if problems else 0)
     rows = [_row(system, letters) for system in systems]
-    return ExecResult(_table(_heads(letters), rows, "T" in letters), "".join(problems), 1 if problems else 0)
+    return Outcome(_table(_heads(letters), rows, "T" in letters), "".join(problems), 1 if problems else 0)
 
 
 def _all(machine: Machine) -> list[FileSystem | PseudoMount]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import month_name, weekday
-from simcluster.models.machine.hosttools.options import Options, parse, refusal
 from simcluster.models.machine.journal import JournalLine
 from simcluster.models.machine.kernel.levels import NAMES, level
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.options import Options, parse
+from simcluster.models.userland.outcome import Outcome
 
 _LONG = {"ctime": "T", "level": "l", "facility": "f", "human": "H", "notime": "t", "raw": "r", "decode": "x",
          "clear": "C", "read-clear": "c", "follow": "w", "follow-new": "W", "kernel": "k", "userspace": "u",
@@ -19,18 +19,16 @@ _LONG = {"ctime": "T", "level": "l", "facility": "f", "human": "H", "notime": "t
          "time-format": "time", "since": "since", "until": "until", "syslog": "S", "force-prefix": "p"}  # fmt: skip
 
 
-def dmesg(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def dmesg(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """dmesg: the ring buffer."""
     asked = parse(args, "THtrxCcwWkuPLedDESp", "lfnsF time since until", _LONG)
     if asked.problem or asked.words:
-        return refusal(asked._replace(problem=asked.problem or "bad usage"), "dmesg")
-    if asked.has("w", "W"):
-        return ExecResult("", "dmesg: following (-w) needs a terminal, and there is none here\n", 1)
+        return asked._replace(problem=asked.problem or "bad usage").refused("dmesg")
     wanted = _levels(asked.values.get("l", ""))
     if wanted is None:
-        return ExecResult("", f"dmesg: unknown level '{asked.values['l']}'\n", 1)
+        return Outcome("", f"dmesg: unknown level '{asked.values['l']}'\n", 1)
     if asked.has("u"):
-        return ExecResult("")
+        return Outcome("")
     lines = [
         line
         for line in machine.journal()
@@ -41,8 +39,18 @@ def dmesg(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     if asked.has("C", "c"):
         machine.os.cleared_ns = machine.sim.now
     if asked.has("C"):
-        return ExecResult("")
-    return ExecResult("".join(_shown(machine, asked, lines)))
+        return Outcome("")
+    if asked.has("w", "W"):
+        return _followed(machine, asked, args, lines, stdin)
+    return Outcome("".join(_shown(machine, asked, lines)))
+
+
+def _followed(machine: Machine, asked: Options, args: list[str], lines: list[JournalLine], stdin: str) -> Outcome:
+    """What has come since the last look; it goes on until somebody presses Ctrl-C."""
+    now = machine.sim.now
+    since = int(stdin) if stdin.isdigit() else now if asked.has("W") else -1
+    new = [line for line in lines if since < line.t_ns - line.wrong_ns]
+    return Outcome("".join(_shown(machine, asked, new)), "", 0, SECOND, then=("dmesg", *args), then_stdin=str(now))
 
 
 def _levels(text: str) -> list[int] | None:

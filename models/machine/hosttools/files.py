@@ -7,8 +7,8 @@ from collections.abc import Callable
 from simcluster.models.machine import containerlogs
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.nodetree import NodeTree
-from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.shell.files import ERROR_TEXTS, FileError, normalize
+from simcluster.models.userland.outcome import Outcome
 
 
 def _split(args: list[str]) -> tuple[str, list[str]]:
@@ -47,13 +47,13 @@ class _Answer:
         except FileError as error:
             self.fail(f"{what}: {error}")
 
-    def result(self, delay_ns: int = 0) -> ExecResult:
+    def result(self, delay_ns: int = 0) -> Outcome:
         """The whole, after so long."""
         said = ("".join(self.out), "".join(self.err), 1 if self.err else 0)
-        return Pausing.after(delay_ns, *said) if delay_ns else ExecResult(*said)
+        return Outcome(*said, delay_ns=delay_ns) if delay_ns else Outcome(*said)
 
 
-def _zcat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _zcat(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """gzip 1.12; only what the kubelet compressed is in its format."""
     answer = _Answer("gzip")
     for path in _split(args)[1]:
@@ -66,7 +66,7 @@ def _zcat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     return answer.result()
 
 
-def _fallocate(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _fallocate(machine: Machine, args: list[str], stdin: str) -> Outcome:
     size, path = "", ""
     words = iter(args)
     for word in words:
@@ -78,15 +78,15 @@ def _fallocate(machine: Machine, args: list[str], stdin: str) -> ExecResult:
             path = word
     number = _size_of(size)
     if number is None:
-        return ExecResult("", "fallocate: invalid length value specified\n", 1)
+        return Outcome("", "fallocate: invalid length value specified\n", 1)
     if not path:
-        return ExecResult("", "fallocate: no filename specified\n", 1)
+        return Outcome("", "fallocate: no filename specified\n", 1)
     try:
         NodeTree(machine).allocate(path, number)
     except FileError as error:
         failed = f"cannot open {path}" if str(error) == ERROR_TEXTS["ENOENT"] else "fallocate failed"
-        return ExecResult("", f"fallocate: {failed}: {error}\n", 1)
-    return ExecResult("")
+        return Outcome("", f"fallocate: {failed}: {error}\n", 1)
+    return Outcome("")
 
 
 def _size_of(text: str) -> int | None:
@@ -96,7 +96,7 @@ def _size_of(text: str) -> int | None:
     return int(digits) * units[unit] if digits.isdigit() and unit in units else None
 
 
-def _du(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _du(machine: Machine, args: list[str], stdin: str) -> Outcome:
     letters, words = _split(args)
     answer, tree = _Answer("du"), NodeTree(machine)
     for path in words or ["/root"]:
@@ -109,4 +109,4 @@ def _du(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     return answer.result()
 
 
-TOOLS: dict[str, Callable[[Machine, list[str], str], ExecResult]] = {"du": _du, "fallocate": _fallocate, "zcat": _zcat}
+TOOLS: dict[str, Callable[[Machine, list[str], str], Outcome]] = {"du": _du, "fallocate": _fallocate, "zcat": _zcat}

@@ -9,18 +9,18 @@ from simcluster.models.machine.hosttools.blockdevices import disk_of
 from simcluster.models.machine.hosttools.blockfiles import mounts
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.nodetree import NodeTree
-from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.shell.files import normalize
 from simcluster.models.machine.storage import FileSystem
+from simcluster.models.userland.outcome import Outcome
 
 _VERSION = "1.47.0 (5-Feb-2023)"
 
 
-def _refused(text: str, code: int = 32) -> ExecResult:
-    return ExecResult("", f"{text}\n", code) if text else ExecResult("")
+def _refused(text: str, code: int = 32) -> Outcome:
+    return Outcome("", f"{text}\n", code) if text else Outcome("")
 
 
-def mount(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def mount(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """mount: list, mount, or remount with -o."""
     words, chosen, rest = [], "", iter(args)
     for arg in rest:
@@ -33,7 +33,7 @@ def mount(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     if not words:
         kind = next((value for flag, value in pairwise(args) if flag in ("-t", "--types")), "")
         lines = [f"{s} on {p} type {k} ({o})\n" for s, p, k, o in mounts(machine) if kind in ("", k)]
-        return ExecResult("".join(lines))
+        return Outcome("".join(lines))
     flags = chosen.split(",")
     if {"--bind", "-B", "--rbind", "bind", "rbind"} & {*args, *flags}:
         return _bind(machine, *words) if len(words) == 2 else _refused("mount: bad usage", 1)
@@ -53,7 +53,7 @@ def mount(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     return _refused(machine.mounts.mount(name, point, read_only="ro" in flags or "-r" in args))
 
 
-def _bind(machine: Machine, source: str, point: str) -> ExecResult:
+def _bind(machine: Machine, source: str, point: str) -> Outcome:
     """One place of the tree is seen at another one, too."""
     tree = NodeTree(machine)
     if not tree.exists(point):
@@ -63,7 +63,7 @@ def _bind(machine: Machine, source: str, point: str) -> ExecResult:
     if tree.is_folder(source) != tree.is_folder(point):
         return _refused(f"mount: {point}: mount point is not a directory.")
     machine.mounts.bound[normalize(point, "/root")] = tree.place(source)
-    return ExecResult("")
+    return Outcome("")
 
 
 def _find(machine: Machine, target: str) -> FileSystem | None:
@@ -82,7 +82,7 @@ def _point(mounted: tuple[str, str, str, str]) -> str:
     return mounted[1]
 
 
-def umount(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def umount(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """umount by mount point or device."""
     words = [arg for arg in args if not arg.startswith("-")]
     if not words:
@@ -90,31 +90,29 @@ def umount(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     return _refused(machine.mounts.unmount(words[0]))
 
 
-def findmnt(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def findmnt(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """findmnt: the tree of mounts, or one of them."""
     words = [arg for arg in args if not arg.startswith("-")]
     systems = [m for m in mounts(machine) if not words or words[0] in (m[1], m[0])]
     if not systems:
-        return ExecResult("", "", 1)
+        return Outcome("", "", 1)
     rows = [["TARGET", "SOURCE", "FSTYPE", "OPTIONS"]]
     systems = systems if words else sorted(systems, key=_point)
     for number, (source, point, kind, chosen) in enumerate(systems):
         mark = "└─" if number == len(systems) - 1 else "├─"
         rows.append([point if point == "/" or words else f"{mark}{point}", source, kind, chosen])
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    return ExecResult(
-        "".join(" ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() + "\n" for r in rows)
-    )
+    return Outcome("".join(" ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() + "\n" for r in rows))
 
 
-def tune2fs(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def tune2fs(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """tune2fs -l: the superblock."""
     device = next((arg for arg in args if arg.startswith("/dev/")), "")
     system = machine.mounts.on(device)
     head = f"tune2fs {_VERSION}\n"
     if system is None or disk_of(machine, device) is None:
         text = f"tune2fs: No such file or directory while trying to open {device}\n"
-        return ExecResult(head, f"{text}Couldn't find valid filesystem superblock.\n", 1)
+        return Outcome(head, f"{text}Couldn't find valid filesystem superblock.\n", 1)
     usage = system.usage()
     state = "clean with errors" if system.error_count else "clean"
     rows = [
@@ -143,27 +141,27 @@ def tune2fs(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     ]
     if system.error_count:
         rows.append(("FS Error count", str(system.error_count)))
-    return ExecResult(head + "".join(f"{name + ':':<25} {value}\n" for name, value in rows))
+    return Outcome(head + "".join(f"{name + ':':<25} {value}\n" for name, value in rows))
 
 
-def mkfs(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def mkfs(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """mkfs.ext4: an empty file system on a partition that is not mounted."""
     device = next((arg for arg in args if arg.startswith("/dev/")), "")
     system = machine.mounts.on(device)
     head = f"mke2fs {_VERSION}\n"
     if system is None or not system.disk.present:
-        return ExecResult("", f"{head}The file {device} does not exist and no size was specified.\n", 1)
+        return Outcome("", f"{head}The file {device} does not exist and no size was specified.\n", 1)
     if machine.mounts.is_mounted(system):
-        return ExecResult("", f"{head}{device} is mounted; will not make a filesystem here!\n", 1)
+        return Outcome("", f"{head}{device} is mounted; will not make a filesystem here!\n", 1)
     system.format()
     text = f"Creating filesystem with {system.blocks} 4k blocks and {system.inodes} inodes\n"
     text += f"Filesystem UUID: {system.uuid}\n"
     done = "Allocating group tables: done\nWriting inode tables: done\nCreating journal (262144 blocks): done\n"
     last = "Writing superblocks and filesystem accounting information: done\n\n"
-    return Pausing.after(2 * SECOND, f"{text}\n{done}{last}", head)
+    return Outcome(f"{text}\n{done}{last}", head, delay_ns=2 * SECOND)
 
 
-def sync(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def sync(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """sync: everything that is only in memory is written."""
     slowest = 0
     for system in machine.mounts:
@@ -171,7 +169,7 @@ def sync(machine: Machine, args: list[str], stdin: str) -> ExecResult:
             found = system.stored(file)
             if found is not None and found.dirty:
                 slowest += system.fsync(file, comm="sync").delay_ns
-    return Pausing.after(slowest) if slowest else ExecResult("")
+    return Outcome(delay_ns=slowest) if slowest else Outcome("")
 
 
 TOOLS = {

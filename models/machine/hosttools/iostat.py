@@ -11,8 +11,8 @@ from simcluster.models.machine.hosttools.blockdevices import on_bus
 from simcluster.models.machine.kernel import usage
 from simcluster.models.machine.kernel.cputime import NOTHING, CpuTime
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.storage.counters import Counters
+from simcluster.models.userland.outcome import Outcome
 
 _WIDE = (
     *(("r/s", 7), ("rkB/s", 9), ("rrqm/s", 8), ("%rrqm", 6), ("r_await", 7), ("rareq-sz", 8)),
@@ -27,7 +27,7 @@ _BRIEF = (
 _FIELDS = ("reads", "read_sectors", "read_ns", "writes", "write_sectors", "write_ns", "flushes", "flush_ns", "busy_ns")
 
 
-def iostat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def iostat(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """iostat [-x] [-d|-c] [-k|-m] [-z] [-y] [device...] [interval [count]]."""
     letters = "".join(arg[1:] for arg in args if arg.startswith("-") and not arg.startswith("--"))
     numbers = [arg for arg in args if arg.isdigit()]
@@ -50,10 +50,10 @@ def iostat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     elif count:
         count += 1
     if last:
-        return ExecResult(text)
+        return Outcome(text)
     rest = [arg for arg in args if not arg.isdigit()]
     following = ("iostat", *rest, str(interval), *([str(count - 1)] if count else []))
-    return Pausing.after(interval * SECOND, text, argv=following, stdin=snapshot)
+    return Outcome(text, delay_ns=interval * SECOND, then=following, then_stdin=snapshot)
 
 
 def _snapshot(machine: Machine) -> str:

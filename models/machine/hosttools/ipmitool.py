@@ -12,13 +12,13 @@ from simcluster.engine import format_rfc3339
 from simcluster.models.machine.cooling import AMBIENT_C, CHASSIS_RPM, FAN_LOW
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.power import Power
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 _WITH_VALUE = ("-I", "-H", "-U", "-P", "-L", "-p", "-C", "-f", "-R", "-N")
 _USAGE = "chassis power Commands: status, on, off, cycle, reset, diag, soft\n"
 
 
-def ipmitool(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def ipmitool(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """ipmitool [-I lanplus -H NODE-bmc -U user -P password] [chassis] power status|on|off|cycle|reset|soft."""
     host, words, rest = "", [], iter(args)
     for arg in rest:
@@ -29,37 +29,37 @@ def ipmitool(machine: Machine, args: list[str], stdin: str) -> ExecResult:
             words.append(arg)
     there = _machine_of(machine, host)
     if there is None:
-        return ExecResult("", "Error: Unable to establish IPMI v2 / RMCP+ session\n", 1)
+        return Outcome("", "Error: Unable to establish IPMI v2 / RMCP+ session\n", 1)
     power: Power = there.power
     if words[:1] in (["sdr"], ["sensor"]):
-        return ExecResult(_sensors(there, words))
+        return Outcome(_sensors(there, words))
     if words[:1] == ["sel"]:
-        return ExecResult(_events(there, words))
+        return Outcome(_events(there, words))
     if words[:1] == ["chassis"]:
         words = words[1:]
     if words[:1] == ["status"]:
-        return ExecResult(f"System Power         : {'on' if power.on else 'off'}\nPower Overload       : false\n")
+        return Outcome(f"System Power         : {'on' if power.on else 'off'}\nPower Overload       : false\n")
     if words[:1] != ["power"] or len(words) != 2:
-        return ExecResult("", _USAGE, 1)
+        return Outcome("", _USAGE, 1)
     return _do(power, words[1])
 
 
-def _do(power: Power, what: str) -> ExecResult:
+def _do(power: Power, what: str) -> Outcome:
     if what == "status":
-        return ExecResult(f"Chassis Power is {'on' if power.on else 'off'}\n")
+        return Outcome(f"Chassis Power is {'on' if power.on else 'off'}\n")
     said = {"on": "Up/On", "off": "Down/Off", "soft": "Soft", "cycle": "Cycle", "reset": "Reset"}.get(what)
     if said is None:
-        return ExecResult("", _USAGE, 1)
+        return Outcome("", _USAGE, 1)
     if what in ("cycle", "reset") and not power.on:
         text = f"Set Chassis Power Control to {said} failed: Command not supported in present state\n"
-        return ExecResult("", text, 1)
+        return Outcome("", text, 1)
     if what == "soft":
         power.shut_down()
     elif what != "on":
         power.cut()
     if what in ("on", "cycle", "reset"):
         power.give()
-    return ExecResult(f"Chassis Power Control: {said}\n")
+    return Outcome(f"Chassis Power Control: {said}\n")
 
 
 def _machine_of(machine: Machine, host: str) -> Machine | None:

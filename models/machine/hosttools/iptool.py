@@ -10,7 +10,7 @@ from typing import NamedTuple
 from simcluster.engine import SECOND
 from simcluster.models.machine.links.nic import Nic
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 _FLAGS = {"-s": "s", "-stats": "s", "-statistics": "s", "-br": "br", "-brief": "br", "-4": "4", "-6": "6", "-d": "d",
           "-details": "d", "-o": "o", "-oneline": "o", "-c": "c", "-color": "c", "-h": "h", "-human": "h", "-r": "r",
@@ -51,12 +51,12 @@ def discipline(machine: Machine, one: Interface) -> str:
     return "tbf" if shaping.rate_bps and not shaping.delay_ns and not shaping.loss else "netem"
 
 
-def ip(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def ip(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """ip [OPTIONS] { address | link | route | neighbour } [show] [dev NAME]."""
     options = [word for word in args if word.startswith("-")]
     wrong = next((word for word in options if word not in _FLAGS), "")
     if wrong:
-        return ExecResult("", f'Option "{wrong}" is unknown, try "ip -help".\n', 255)
+        return Outcome("", f'Option "{wrong}" is unknown, try "ip -help".\n', 255)
     flags = [_FLAGS[word] for word in options]
     words = [word for word in args if not word.startswith("-")]
     kind = words.pop(0) if words else ""
@@ -66,23 +66,23 @@ def ip(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     ) and verb != "get":  # fmt: skip
         known = "address".startswith(kind) or "link".startswith(kind)
         if known and words[0] not in ("add", "del", "set", "replace", "flush", "change"):
-            return ExecResult("", f'Device "{words[0]}" does not exist.\n', 1)
-        return ExecResult("", f'Command "{words[0]}" is unknown, try "ip {kind} help".\n', 255)
+            return Outcome("", f'Device "{words[0]}" does not exist.\n', 1)
+        return Outcome("", f'Command "{words[0]}" is unknown, try "ip {kind} help".\n', 255)
     device = words[words.index("dev") + 1] if "dev" in words[:-1] else words[0] if words and kind[:1] in "al" else ""
     shown = [one for one in interfaces(machine) if not device or device in (one.name, "up")]
     if not shown:
-        return ExecResult("", f'Device "{device}" does not exist.\n', 1)
+        return Outcome("", f'Device "{device}" does not exist.\n', 1)
     if kind and "address".startswith(kind):
-        return ExecResult("".join(_brief(machine, o, True) if "br" in flags else _address(machine, o) for o in shown))
+        return Outcome("".join(_brief(machine, o, True) if "br" in flags else _address(machine, o) for o in shown))
     if kind and "link".startswith(kind):
         plain = [_link(machine, one, "s" in flags) for one in shown]
-        return ExecResult("".join([_brief(machine, one, False) for one in shown] if "br" in flags else plain))
+        return Outcome("".join([_brief(machine, one, False) for one in shown] if "br" in flags else plain))
     if kind and "route".startswith(kind):
         return _routes(machine, verb, words)
     if kind and ("neighbour".startswith(kind) or "neighbor".startswith(kind)):
         others = [address for address in machine.network.nodes if address != machine.address]
-        return ExecResult("".join(_neighbour(machine, address) for address in others))
-    return ExecResult("", f'Object "{kind}" is unknown, try "ip help".\n', 1)
+        return Outcome("".join(_neighbour(machine, address) for address in others))
+    return Outcome("", f'Object "{kind}" is unknown, try "ip help".\n', 1)
 
 
 def hardware(address: str) -> str:
@@ -156,7 +156,7 @@ def _link(machine: Machine, one: Interface, statistics: bool) -> str:
     )
 
 
-def _routes(machine: Machine, verb: str, words: list[str]) -> ExecResult:
+def _routes(machine: Machine, verb: str, words: list[str]) -> Outcome:
     pods = [one for one in interfaces(machine) if one.nic is None and one.place]
     net = machine.address.split(".")
     gateway = f"{'.'.join(net[:3])}.1"
@@ -164,10 +164,10 @@ def _routes(machine: Machine, verb: str, words: list[str]) -> ExecResult:
         wanted = words[0] if words else ""
         near = next((one.name for one in pods if one.place == wanted), "")
         if wanted.count(".") != 3:
-            return ExecResult("", f'Error: any valid prefix is expected rather than "{wanted}".\n', 1)
+            return Outcome("", f'Error: any valid prefix is expected rather than "{wanted}".\n', 1)
         inside = wanted.split(".")[:2] == net[:2]
         way = f"dev {near}" if near else "dev eth0" if inside else f"via {gateway} dev eth0"
-        return ExecResult(f"{wanted} {way} src {machine.address} uid 0 \n    cache \n")
+        return Outcome(f"{wanted} {way} src {machine.address} uid 0 \n    cache \n")
     lines = [f"default via {gateway} dev eth0 \n"]
     for address, name in machine.network.nodes.items():
         if name != machine.name:
@@ -175,7 +175,7 @@ def _routes(machine: Machine, verb: str, words: list[str]) -> ExecResult:
             lines.append(f"{cidr} via {address} dev eth0 \n")
     lines += [f"{one.place} dev {one.name} scope host \n" for one in pods]
     lines.append(f"{net[0]}.{net[1]}.0.0/16 dev eth0 proto kernel scope link src {machine.address} \n")
-    return ExecResult("".join(lines))
+    return Outcome("".join(lines))
 
 
 TOOLS = {"ip": ip}

@@ -8,10 +8,11 @@ from __future__ import annotations
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.hosttools.sockettools import sockets
+from simcluster.models.machine.kernel import sysctlfiles
 from simcluster.models.machine.kernel.descriptors import BASE, DEFAULT_LIMIT
 from simcluster.models.machine.kernel.proctable import Process, processes
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 #: Entries that `conntrack -L` lists at most; its count is of all.
 MOST_LISTED = 400
@@ -24,9 +25,14 @@ _CONNTRACK = {"-p": "p", "--proto": "p", "--protonum": "p", "--state": "state", 
               "-f": "f"}  # fmt: skip
 
 
-def _sysctl(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _sysctl(machine: Machine, args: list[str], stdin: str) -> Outcome:
     letters = "".join(word[1:] for word in args if word.startswith("-") and not word.startswith("--"))
     words = [word for word in args if not word.startswith("-")]
+    if "--system" in args:
+        return Outcome(*sysctlfiles.apply_all(machine))
+    if "p" in letters or any(word.startswith("--load") for word in args):
+        given = [word.partition("=")[2] for word in args if word.startswith("--load=")]
+        return Outcome(*sysctlfiles.apply(machine, [*words, *given] or ["/etc/sysctl.conf"]))
     if "a" in letters or "--all" in args:
         words = machine.os.sysctls.names()
     out, errors = "", ""
@@ -47,13 +53,13 @@ def _sysctl(machine: Machine, args: list[str], stdin: str) -> ExecResult:
             errors += f"sysctl: cannot stat /proc/sys/{path}: No such file or directory\n"
         else:
             out += f"{found}\n" if "n" in letters else f"{name.replace('/', '.')} = {found}\n"
-    return ExecResult(out, errors, 1 if errors else 0)
+    return Outcome(out, errors, 1 if errors else 0)
 
 
-def _conntrack(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _conntrack(machine: Machine, args: list[str], stdin: str) -> Outcome:
     table, version = machine.os.conntrack, "conntrack v1.4.8 (conntrack-tools): "
     if "-C" in args or "--count" in args:
-        return ExecResult(f"{table.count}\n")
+        return Outcome(f"{table.count}\n")
     if "-S" in args or "--stats" in args:
         lines = []
         for cpu in range(machine.cpu_cores):
@@ -63,14 +69,14 @@ def _conntrack(machine: Machine, args: list[str], stdin: str) -> ExecResult:
                 f"cpu={cpu}   \tfound=0 invalid={cpu + 3} insert=0 insert_failed={part[0]} drop={part[1]} "
                 f"early_drop=0 error=0 search_restart=0 clash_resolve=0 chaintoolong=0 \n"
             )
-        return ExecResult("".join(lines))
+        return Outcome("".join(lines))
     if "-F" in args or "--flush" in args:
         table.flush()
-        return ExecResult("", f"{version}connection tracking table has been emptied.\n")
+        return Outcome("", f"{version}connection tracking table has been emptied.\n")
     if "-E" in args or "--event" in args:
-        return ExecResult("", f"{version}following events (-E) needs a terminal, and there is none here\n", 1)
+        return Outcome("", f"{version}following events (-E) needs a terminal, and there is none here\n", 1)
     if args[:1] not in ([], ["-L"], ["--dump"]):
-        return ExecResult(
+        return Outcome(
             "", f"{version}Bad parameter\nTry `conntrack -h' or 'conntrack --help' for more information.\n", 2
         )
     wanted: dict[str, str] = {}
@@ -79,14 +85,14 @@ def _conntrack(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         word, words = words[0], words[1:]
         name = _CONNTRACK.get(word)
         if name is None or (name and not words):
-            return ExecResult("", f"{version}unknown option `{word}'\nTry `conntrack -h' or 'conntrack --help' for "
+            return Outcome("", f"{version}unknown option `{word}'\nTry `conntrack -h' or 'conntrack --help' for "
                                   "more information.\n", 2)  # fmt: skip
         if name:
             wanted[name], words = words[0], words[1:]
     entries = [entry for entry in _entries(machine, min(table.count, MOST_LISTED)) if _is_wanted(entry, wanted)]
     scale = table.count / max(1, min(table.count, MOST_LISTED)) if wanted.get("p", "tcp") == "tcp" else 0.0
     shown = entries if wanted.get("p", "tcp") == "tcp" else []
-    return ExecResult("".join(shown), f"{version}{int(len(shown) * scale)} flow entries have been shown.\n")
+    return Outcome("".join(shown), f"{version}{int(len(shown) * scale)} flow entries have been shown.\n")
 
 
 def _is_wanted(entry: str, wanted: dict[str, str]) -> bool:
@@ -143,21 +149,21 @@ def _target(machine: Machine, pid: str) -> Container | None:
     return None
 
 
-def _prlimit(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _prlimit(machine: Machine, args: list[str], stdin: str) -> Outcome:
     pid = next((word.partition("=")[2] for word in args if word.startswith("--pid=")), "")
     for at, word in enumerate(args[:-1]):
         pid = args[at + 1] if word in ("--pid", "-p") else pid
     container = _target(machine, pid)
     if pid and container is None and not any(unit.pid == int(pid or 0) for unit in machine.unit_list()):
-        return ExecResult("", "prlimit: failed to get the NOFILE resource limit: No such process\n", 1)
+        return Outcome("", "prlimit: failed to get the NOFILE resource limit: No such process\n", 1)
     wanted = next((word for word in args if word.startswith(("--nofile=", "-n"))), "")
     if wanted.startswith("--nofile=") and container is not None:
         soft = wanted.partition("=")[2].partition(":")[0]
         try:
             machine.os.descriptors.set_limit(container, int(soft))
         except ValueError:
-            return ExecResult("", "prlimit: failed to set the NOFILE resource limit: Operation not permitted\n", 1)
-        return ExecResult("")
+            return Outcome("", "prlimit: failed to set the NOFILE resource limit: Operation not permitted\n", 1)
+        return Outcome("")
     soft_limit = _TERMINAL_LIMIT if container is None else machine.os.descriptors.limit(container)
     hard = max(soft_limit, DEFAULT_LIMIT)
     head = "RESOURCE DESCRIPTION               SOFT      HARD UNITS\n"
@@ -166,10 +172,10 @@ def _prlimit(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         tasks = machine.os.sysctls.get("kernel.threads-max")
         rows += f"NPROC    max number of processes {tasks:>8} {tasks:>9} processes\n"
         rows += f"STACK    max stack size          {8388608:>8} {'unlimited':>9} bytes\n"
-    return ExecResult(head + rows)
+    return Outcome(head + rows)
 
 
-def _lsof(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _lsof(machine: Machine, args: list[str], stdin: str) -> Outcome:
     words = [word for word in args if word not in ("-n", "-P", "-nP", "-Pn", "-a", "-w")]
     internet = next((word for word in words if word.startswith("-i") or word.startswith("-ni")), None)
     pid, name = "", ""
@@ -179,7 +185,7 @@ def _lsof(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     known = ("-p", "-c", "-i", "-t")
     wrong = next((word for word in words if word.startswith("-") and not word.startswith(known)), "")
     if wrong:
-        return ExecResult("", f"lsof: illegal option character: {wrong[1:2]}\nlsof: no more options\n", 1)
+        return Outcome("", f"lsof: illegal option character: {wrong[1:2]}\nlsof: no more options\n", 1)
     if internet is not None:
         place = internet[2:] or next((w for w in words[words.index(internet) + 1 :] if not w.startswith("-")), "")
         rows = _internet(machine, place.rpartition(":")[2])
@@ -192,9 +198,9 @@ def _lsof(machine: Machine, args: list[str], stdin: str) -> ExecResult:
                 rows += _held_by(machine, process)
     if "-t" in words:
         found = dict.fromkeys(row.split()[1] for row in rows)
-        return ExecResult("".join(f"{number}\n" for number in found), "", 0 if rows else 1)
+        return Outcome("".join(f"{number}\n" for number in found), "", 0 if rows else 1)
     head = "COMMAND       PID USER   FD      TYPE             DEVICE SIZE/OFF       NODE NAME\n"
-    return ExecResult(head + "".join(rows) if rows else "", "", 0 if rows else 1)
+    return Outcome(head + "".join(rows) if rows else "", "", 0 if rows else 1)
 
 
 def _internet(machine: Machine, port: str) -> list[str]:

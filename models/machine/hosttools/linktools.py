@@ -11,7 +11,7 @@ from simcluster.engine import MICROSECOND, MILLISECOND, SECOND
 from simcluster.models.machine.hosttools.iptool import Interface, discipline, interfaces
 from simcluster.models.machine.links.shaping import Shaping
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 _RATES = {"bit": 1, "kbit": 1000, "mbit": 1_000_000, "gbit": 1_000_000_000}
 _TIMES = {"us": MICROSECOND, "ms": MILLISECOND, "s": SECOND, "": MICROSECOND}
@@ -22,59 +22,59 @@ _DEFAULT = (
 )
 
 
-def _ethtool(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _ethtool(machine: Machine, args: list[str], stdin: str) -> Outcome:
     words = [word for word in args if not word.startswith("-")]
     name = words[0] if words else ""
     nic = machine.nics.get(name)
     if nic is None:
-        return ExecResult("", "netlink error: no device matches name (offset 24)\nnetlink error: No such device\n", 1)
+        return Outcome("", "netlink error: no device matches name (offset 24)\nnetlink error: No such device\n", 1)
     if "-S" in args or "--statistics" in args:
         rows = "".join(f"     {key}: {value}\n" for key, value in nic.counters().items())
-        return ExecResult(f"NIC statistics:\n{rows}")
+        return Outcome(f"NIC statistics:\n{rows}")
     if "-i" in args or "--driver" in args:
         version = machine.identity.kernel_version
-        return ExecResult(f"driver: ixgbe\nversion: {version}\nfirmware-version: 0x800007a7\nbus-info: 0000:03:00.0\n")
+        return Outcome(f"driver: ixgbe\nversion: {version}\nfirmware-version: 0x800007a7\nbus-info: 0000:03:00.0\n")
     speed = f"{nic.speed_mbps}Mb/s" if nic.carrier else "Unknown!"
     duplex = "Full" if nic.carrier else "Unknown! (255)"
-    return ExecResult(
+    return Outcome(
         f"Settings for {name}:\n\tSupported ports: [ FIBRE ]\n\tSupported link modes:   10000baseT/Full\n"
         f"\tSpeed: {speed}\n\tDuplex: {duplex}\n\tAuto-negotiation: on\n\tPort: FIBRE\n"
         f"\tLink detected: {'yes' if nic.carrier else 'no'}\n"
     )
 
 
-def _tc(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _tc(machine: Machine, args: list[str], stdin: str) -> Outcome:
     flags = [word for word in args if word.startswith("-")]
     wrong = next((word for word in flags if word not in ("-s", "-statistics", "-stats", "-d", "-p", "-g", "-c")), "")
     if wrong:
-        return ExecResult("", f'Option "{wrong}" is unknown, try "tc -help".\n', 255)
+        return Outcome("", f'Option "{wrong}" is unknown, try "tc -help".\n', 255)
     words = [word for word in args if not word.startswith("-")]
     if not words or not "qdisc".startswith(words[0]):
-        return ExecResult("", f'Object "{words[0] if words else ""}" is unknown, try "tc help".\n', 1)
+        return Outcome("", f'Object "{words[0] if words else ""}" is unknown, try "tc help".\n', 1)
     verb = words[1] if len(words) > 1 else "show"
     device = words[words.index("dev") + 1] if "dev" in words[:-1] else ""
     known = {one.name: one for one in interfaces(machine)}
     if device and device not in known:
-        return ExecResult("", f'Cannot find device "{device}"\n', 1)
+        return Outcome("", f'Cannot find device "{device}"\n', 1)
     if verb in ("show", "list", "ls"):
         shown = [known[device]] if device else list(known.values())
         statistics = any(word in ("-s", "-statistics", "-stats") for word in flags)
-        return ExecResult("".join(_shown(machine, one, statistics) for one in shown))
+        return Outcome("".join(_shown(machine, one, statistics) for one in shown))
     place = known[device].place if device else ""
     if verb in ("del", "delete"):
         if place not in machine.network.links.shapes:
-            return ExecResult("", "Error: Cannot delete qdisc with handle of zero.\n", 2)
+            return Outcome("", "Error: Cannot delete qdisc with handle of zero.\n", 2)
         machine.network.links.unshape(place)
-        return ExecResult("")
+        return Outcome("")
     if verb not in ("add", "change", "replace") or not place:
-        return ExecResult("", 'Command "' + verb + '" is unknown, try "tc qdisc help".\n', 1)
+        return Outcome("", 'Command "' + verb + '" is unknown, try "tc qdisc help".\n', 1)
     if verb == "add" and place in machine.network.links.shapes:
-        return ExecResult("", "Error: Exclusivity flag on, cannot modify.\n", 2)
+        return Outcome("", "Error: Exclusivity flag on, cannot modify.\n", 2)
     shaping = _parsed(words)
     if shaping is None:
-        return ExecResult("", 'What is "' + words[-1] + '"?\nUsage: ... netem [ limit PACKETS ]\n', 1)
+        return Outcome("", 'What is "' + words[-1] + '"?\nUsage: ... netem [ limit PACKETS ]\n', 1)
     machine.network.links.shape(place, shaping)
-    return ExecResult("")
+    return Outcome("")
 
 
 def _shown(machine: Machine, one: Interface, statistics: bool) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from simcluster.models.machine.hosttools.blockdevices import disk_of, on_bus
 from simcluster.models.machine.hosttools.nvmehealth import health_rows
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import Disk
+from simcluster.models.userland.outcome import Outcome
 
 
-def nvme(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def nvme(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """nvme: list, smart-log, error-log."""
     verb = args[0] if args else ""
     if verb == "list":
@@ -17,17 +17,17 @@ def nvme(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     device = next((arg for arg in args if arg.startswith("/dev/")), "")
     disk = disk_of(machine, device)
     if disk is None or not disk.model.is_nvme:
-        return ExecResult("", f"Failed to open {device}: No such file or directory\n", 2)
+        return Outcome("", f"Failed to open {device}: No such file or directory\n", 2)
     if disk.outage is not None:
-        return ExecResult("", "smart log: Input/output error\n", 5)
+        return Outcome("", "smart log: Input/output error\n", 5)
     if verb == "smart-log":
-        return ExecResult(_smart_log(disk))
+        return Outcome(_smart_log(disk))
     if verb == "error-log":
-        return ExecResult(_error_log(disk))
-    return ExecResult("", f"ERROR: Invalid sub-command '{verb}'\n", 22)
+        return Outcome(_error_log(disk))
+    return Outcome("", f"ERROR: Invalid sub-command '{verb}'\n", 22)
 
 
-def _list(disks: list[Disk]) -> ExecResult:
+def _list(disks: list[Disk]) -> Outcome:
     heads = (("Node", 21), ("Generic", 21), ("SN", 20), ("Model", 40), ("Namespace", 10), ("Usage", 26), ("Format", 16))
     top = " ".join(f"{name:<{width}}" for name, width in heads) + " FW Rev  \n"
     rule = " ".join("-" * width for _, width in heads) + " --------\n"
@@ -46,7 +46,7 @@ def _list(disks: list[Disk]) -> ExecResult:
         )
         row = " ".join(f"{cell:<{width}}" for cell, (_, width) in zip(cells, heads, strict=True))
         rows.append(f"{row} {disk.model.firmware}\n")
-    return ExecResult(top + rule + "".join(rows))
+    return Outcome(top + rule + "".join(rows))
 
 
 def _smart_log(disk: Disk) -> str:

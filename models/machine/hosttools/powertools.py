@@ -10,42 +10,42 @@ import re
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.power import ScheduledShutdown
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 DAY = 24 * 60 * MINUTE
 _MINUTES = re.compile(r"\+?\d{1,7}")
 
 
-def poweroff(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def poweroff(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """poweroff, halt: off. With -f twice the plug is pulled."""
     return _go(machine, args, reboot="--reboot" in args)
 
 
-def reboot(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def reboot(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """reboot: off and on again."""
     return _go(machine, args, reboot="-p" not in args and "--poweroff" not in args)
 
 
-def shutdown(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def shutdown(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """shutdown [-h|-P|-r] [now|+MINUTES|HH:MM], shutdown -c, shutdown --show."""
     flags = [arg for arg in args if arg.startswith("-")]
     words = [arg for arg in args if not arg.startswith("-")]
     power = machine.power
     if "-c" in flags:
         power.cancel_schedule()
-        return ExecResult("")
+        return Outcome("")
     if "--show" in flags:
         if power.scheduled is None:
-            return ExecResult("", "No scheduled shutdown.\n", 1)
-        return ExecResult("", _announcement(power.scheduled))
+            return Outcome("", "No scheduled shutdown.\n", 1)
+        return Outcome("", _announcement(power.scheduled))
     reboots = "-r" in flags or "--reboot" in flags
     delay_ns = _delay_ns(machine, words[0] if words else "+1")
     if delay_ns is None:
-        return ExecResult("", f"Failed to parse time specification: {words[0]}\n", 1)
+        return Outcome("", f"Failed to parse time specification: {words[0]}\n", 1)
     if delay_ns == 0:
         return _go(machine, [], reboot=reboots)
     planned = power.schedule(delay_ns, reboot=reboots)
-    return ExecResult("", _announcement(planned) if planned is not None else "")
+    return Outcome("", _announcement(planned) if planned is not None else "")
 
 
 def _announcement(planned: ScheduledShutdown) -> str:
@@ -67,7 +67,7 @@ def _delay_ns(machine: Machine, text: str) -> int | None:
     return ((int(hours) * 60 + int(minutes)) * MINUTE - since_ns) % DAY
 
 
-def _go(machine: Machine, args: list[str], *, reboot: bool) -> ExecResult:
+def _go(machine: Machine, args: list[str], *, reboot: bool) -> Outcome:
     forced = args.count("-f") + args.count("--force") + 2 * args.count("-ff")
     if forced >= 2:
         machine.power.cut()
@@ -75,7 +75,7 @@ def _go(machine: Machine, args: list[str], *, reboot: bool) -> ExecResult:
             machine.power.give()
     else:
         machine.power.shut_down(reboot=reboot)
-    return ExecResult("")
+    return Outcome("")
 
 
 TOOLS = {"poweroff": poweroff, "halt": poweroff, "reboot": reboot, "shutdown": shutdown}

@@ -11,7 +11,7 @@ from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import DAY, HOUR, month_name, weekday
 from simcluster.models.machine.kernel.proctable import Process, processes
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 _USAGE = (
     "\nUsage:\n ps [options]\n\n Try 'ps --help <simple|list|output|threads|misc|all>'\n"
@@ -53,11 +53,11 @@ class _Asked:
         self.problem = ""
 
 
-def ps(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def ps(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """ps [-e|aux] [-f|-o COLUMNS] [--sort KEYS] [-p PIDS] [-C NAMES] [-u USERS]."""
     asked = _parse(args)
     if asked.problem:
-        return ExecResult("", f"error: {asked.problem}\n{_USAGE}", 1)
+        return Outcome("", f"error: {asked.problem}\n{_USAGE}", 1)
     found = processes(machine) if asked.every or asked.only else _session(machine)
     for kind, values in asked.only.items():
         found = [one for one in found if _is_one_of(one, kind, values)]
@@ -74,7 +74,7 @@ def ps(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     for one in found:
         cells = [marks.get(one.pid, "") * (c in ("args", "cmd", "comm")) + _cell(machine, one, c) for c in columns]
         lines.append(_line(cells, columns, widths))
-    return ExecResult("".join(lines), "", 0 if found else 1)
+    return Outcome("".join(lines), "", 0 if found else 1)
 
 
 def _session(machine: Machine) -> list[Process]:
@@ -237,12 +237,12 @@ def _tree(found: list[Process]) -> tuple[list[Process], dict[int, str]]:
     return ordered, marks
 
 
-def pstree(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def pstree(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """pstree [-p] [-a] [PID]: the tree of processes."""
     letters = "".join(arg[1:] for arg in args if arg.startswith("-"))
     words = [arg for arg in args if not arg.startswith("-")]
     if any(letter not in "paAlu" for letter in letters):
-        return ExecResult("", f"pstree: invalid option -- '{letters[:1]}'\n", 1)
+        return Outcome("", f"pstree: invalid option -- '{letters[:1]}'\n", 1)
     everything = [one for one in processes(machine) if not one.args.startswith("[") or one.state == "Z"]
     top = int(words[0]) if words and words[0].isdigit() else 1
     below: dict[int, list[Process]] = {}
@@ -250,10 +250,10 @@ def pstree(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         below.setdefault(one.ppid, []).append(one)
     root = next((one for one in everything if one.pid == top), None)
     if root is None:
-        return ExecResult("", "", 1)
+        return Outcome("", "", 1)
     lines: list[str] = []
     _branch(root, below, "", "", "p" in letters, lines)
-    return ExecResult("".join(line + "\n" for line in lines))
+    return Outcome("".join(line + "\n" for line in lines))
 
 
 def _branch(one: Process, below: dict[int, list[Process]], lead: str, first: str, pids: bool, lines: list[str]) -> None:

@@ -11,8 +11,8 @@ from simcluster.engine import SECOND
 from simcluster.models.machine.hosttools.blockdevices import disk_of, overwritten, part_of
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.nodetree import NodeTree
-from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.shell.files import ERROR_TEXTS, FileError
+from simcluster.models.userland.outcome import Outcome
 
 _UNITS = {"": 1, "c": 1, "w": 2, "b": 512, "K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _UNITS |= {"kB": 1000, "KB": 1000, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -42,17 +42,17 @@ def _number(text: str) -> int | None:
     return int(digits) * _UNITS[unit] if digits.isdigit() and unit in _UNITS else None
 
 
-def dd(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def dd(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """dd: if=, of=, bs=, count=, skip=, seek=, iflag=, oflag=, conv=, status=."""
     given = dict(arg.split("=", 1) for arg in args if "=" in arg)
     bad = next((arg for arg in args if "=" not in arg), "")
     if bad:
-        return ExecResult("", f"dd: unrecognized operand '{bad}'\nTry 'dd --help' for more information.\n", 1)
+        return Outcome("", f"dd: unrecognized operand '{bad}'\nTry 'dd --help' for more information.\n", 1)
     values = {}
     for name, default in (("bs", "512"), ("count", "-1"), ("skip", "0"), ("seek", "0")):
         number = -1 if given.get(name, default) == "-1" else _number(given.get(name, default))
         if number is None or (name == "bs" and number < 1):
-            return ExecResult("", f"dd: invalid number: '{given[name]}'\n", 1)
+            return Outcome("", f"dd: invalid number: '{given[name]}'\n", 1)
         values[name] = number
     flags = f"{given.get('iflag', '')},{given.get('oflag', '')},{given.get('conv', '')}".split(",")
     plan = _Plan(
@@ -69,7 +69,7 @@ def dd(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     return _copy(machine, plan, quiet)
 
 
-def _copy(machine: Machine, plan: _Plan, quiet: bool) -> ExecResult:
+def _copy(machine: Machine, plan: _Plan, quiet: bool) -> Outcome:
     size = plan.amount * plan.block if plan.amount >= 0 else -1
     if plan.source in _ZEROS:
         if size < 0:
@@ -78,7 +78,7 @@ def _copy(machine: Machine, plan: _Plan, quiet: bool) -> ExecResult:
     else:
         got = _read(machine, plan, size)
     if got is None:
-        return ExecResult("", f"dd: failed to open '{plan.source}': No such file or directory\n", 1)
+        return Outcome("", f"dd: failed to open '{plan.source}': No such file or directory\n", 1)
     put = _Moved(0, got.size)
     if plan.target and plan.target != "/dev/null":
         put = _write(machine, plan, got.size)
@@ -94,7 +94,7 @@ def _copy(machine: Machine, plan: _Plan, quiet: bool) -> ExecResult:
     errors.append(f"{records} in\n{records} out\n")
     if not quiet:
         errors.append(_summary(done, max(delay, 1)))
-    return Pausing.after(max(delay, 1), "", "".join(errors), 1 if got.error or put.error else 0)
+    return Outcome("", "".join(errors), 1 if got.error or put.error else 0, max(delay, 1))
 
 
 def _summary(size: int, delay_ns: int) -> str:

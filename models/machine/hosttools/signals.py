@@ -1,8 +1,8 @@
 """`kill`, `pkill` and `pgrep` on a node: processes end, and what watches them notices.
 
 Formats: procps-ng 4.0.4 and bash 5.2 (Ubuntu 24.04). TERM, KILL, INT, QUIT and HUP end a process; other
-signals do nothing here. A unit whose process is killed by KILL has failed, by the others it is inactive.
-Left out: process groups, threads, kernel threads, automatic restarts of units.
+signals do nothing here. A unit whose process is killed by KILL has failed, by the others it is inactive, until it
+starts again as its `Restart=` says. Left out: process groups, threads, kernel threads.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.units import Unit
+from simcluster.models.userland.outcome import Outcome
 
 _ENDING = {"1": "HUP", "2": "INT", "3": "QUIT", "9": "KILL", "15": "TERM"}
 _USAGE = "kill: usage: kill [-s sigspec | -n signum | -sigspec] pid | jobspec ... or kill -l [sigspec]\n"
@@ -92,10 +92,10 @@ def _parsed(args: list[str]) -> tuple[str, list[str], list[str]]:
     return signal, options, rest
 
 
-def _kill(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _kill(machine: Machine, args: list[str], stdin: str) -> Outcome:
     signal, _, words = _parsed(args)
     if not words:
-        return ExecResult("", _USAGE, 2)
+        return Outcome("", _USAGE, 2)
     errors = []
     for word in words:
         process = next((p for p in running(machine) if str(p.pid) == word), None)
@@ -105,7 +105,7 @@ def _kill(machine: Machine, args: list[str], stdin: str) -> ExecResult:
             errors.append(f"bash: kill: ({word}) - No such process\n")
         else:
             _end(machine, process, signal)
-    return ExecResult("", "".join(errors), 1 if errors else 0)
+    return Outcome("", "".join(errors), 1 if errors else 0)
 
 
 def _matching(machine: Machine, options: list[str], words: list[str]) -> list[Running]:
@@ -124,23 +124,23 @@ def _matching(machine: Machine, options: list[str], words: list[str]) -> list[Ru
     return found
 
 
-def _pkill(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _pkill(machine: Machine, args: list[str], stdin: str) -> Outcome:
     signal, options, words = _parsed(args)
     if not words:
-        return ExecResult("", "pkill: no matching criteria specified\nTry `pkill --help' for more information.\n", 2)
+        return Outcome("", "pkill: no matching criteria specified\nTry `pkill --help' for more information.\n", 2)
     found = _matching(machine, options, words)
     for process in found:
         _end(machine, process, signal)
-    return ExecResult("", "", 0 if found else 1)
+    return Outcome("", "", 0 if found else 1)
 
 
-def _pgrep(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _pgrep(machine: Machine, args: list[str], stdin: str) -> Outcome:
     _, options, words = _parsed(args)
     if not words:
-        return ExecResult("", "pgrep: no matching criteria specified\nTry `pgrep --help' for more information.\n", 2)
+        return Outcome("", "pgrep: no matching criteria specified\nTry `pgrep --help' for more information.\n", 2)
     found = _matching(machine, options, words)
     named = "-l" in options or "-a" in options
-    return ExecResult("".join(f"{p.pid} {p.name}\n" if named else f"{p.pid}\n" for p in found), "", 0 if found else 1)
+    return Outcome("".join(f"{p.pid} {p.name}\n" if named else f"{p.pid}\n" for p in found), "", 0 if found else 1)
 
 
 TOOLS = {"kill": _kill, "pgrep": _pgrep, "pkill": _pkill}

@@ -13,44 +13,42 @@ from simcluster.models.machine.hosttools.blockdevices import disk_of, on_bus
 from simcluster.models.machine.hosttools.nvmehealth import health_rows
 from simcluster.models.machine.hosttools.smartattributes import brief_table, recovery, table
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import Disk
+from simcluster.models.userland.outcome import Outcome
 
 _DATA, _NVME_DATA = "=== START OF READ SMART DATA SECTION ===\n", "=== START OF SMART DATA SECTION ===\n"
 _FAILED = "FAILED!\nDrive failure expected in less than 24 hours. SAVE ALL DATA.\n"
 _HOUR_NS = 3600 * SECOND
 
 
-def smartctl(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def smartctl(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """smartctl -H -i -A -a -x -j -l error|selftest|scterc -t short|long DEVICE, and --scan."""
     head = f"smartctl 7.4 2023-08-01 r5530 [x86_64-linux-{machine.identity.kernel_version}] (local build)\n"
     head += "Copyright (C) 2002-23, Bruce Allen, Christian Franke, www.smartmontools.org\n\n"
     if "--scan" in args:
-        return ExecResult("".join(_scanned(disk) for disk in on_bus(machine)))
+        return Outcome("".join(_scanned(disk) for disk in on_bus(machine)))
     device = next((arg for arg in args if arg.startswith("/dev/")), "")
     disk = disk_of(machine, device)
     if not device:
-        return ExecResult(
-            f"{head}ERROR: smartctl requires a device name as the final command-line argument.\n\n", "", 1
-        )
+        return Outcome(f"{head}ERROR: smartctl requires a device name as the final command-line argument.\n\n", "", 1)
     if disk is None:
-        return ExecResult(f"{head}Smartctl open device: {device} failed: No such device\n", "", 2)
+        return Outcome(f"{head}Smartctl open device: {device} failed: No such device\n", "", 2)
     if disk.outage is not None:
         text = "Read Device Identity failed: Input/output error\n\n"
         advice = "A mandatory SMART command failed: exiting. To continue, add one or more '-T permissive' options.\n"
-        return ExecResult(f"{head}{text}{advice}", "", 2)
+        return Outcome(f"{head}{text}{advice}", "", 2)
     wanted = _wanted(args)
     if "j" in wanted:
         code = 8 if _failing(disk) and wanted.keys() & {"H", "A"} else 0
         code |= 64 if disk.smart.error_count and "error" in wanted else 0
-        return ExecResult(smartjson.text(disk, args, wanted, machine.os.clock.now_ns(), code, _failing(disk)), "", code)
+        return Outcome(smartjson.text(disk, args, wanted, machine.os.clock.now_ns(), code, _failing(disk)), "", code)
     parts = _nvme(disk, wanted, machine.sim.now) if disk.model.is_nvme else _ata(disk, wanted, machine.sim.now)
     if "test" in wanted:
         parts += _start_test(disk, wanted["test"], machine.sim.now)
     code = (8 if _failing(disk) and wanted.keys() & {"H", "A"} else 0) | (
         64 if disk.smart.error_count and wanted.keys() & {"error"} else 0
     )
-    return ExecResult(head + parts, "", code)
+    return Outcome(head + parts, "", code)
 
 
 def _scanned(disk: Disk) -> str:

@@ -6,10 +6,10 @@ import math
 import re
 from typing import NamedTuple
 
-from simcluster.models.machine.hosttools.options import parse, refusal
 from simcluster.models.machine.kernel import snmp
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.options import parse
+from simcluster.models.userland.outcome import Outcome
 
 _FREE_TEXT = {
     "TcpActiveOpens": "active connection openings", "TcpPassiveOpens": "passive connection openings",
@@ -72,12 +72,12 @@ def sockets(machine: Machine) -> list[Socket]:
     return found
 
 
-def _ss(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _ss(machine: Machine, args: list[str], stdin: str) -> Outcome:
     asked = parse(args, "anltuxwsipemoH46rOZ", "fA", _SS_LONG)
     if asked.problem:
-        return refusal(asked, "ss", "Usage: ss [ OPTIONS ]\n       ss [ OPTIONS ] [ FILTER ]\n", 255)
+        return asked.refused("ss", "Usage: ss [ OPTIONS ]\n       ss [ OPTIONS ] [ FILTER ]\n", 255)
     if asked.has("s"):
-        return ExecResult(_summary(machine))
+        return Outcome(_summary(machine))
     wanted = ("LISTEN",) if asked.has("l") else ("LISTEN", "ESTAB") if asked.has("a") else ("ESTAB",)
     if asked.words[:1] == ["state"] and len(asked.words) > 1:
         state = {"listening": "LISTEN", "established": "ESTAB"}.get(asked.words[1], asked.words[1].upper())
@@ -94,7 +94,7 @@ def _ss(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         lines.append(f"{one.state:<9}{'0':<7}{send:<7}{one.here:>22} {one.there:>22} {who}\n")
         if asked.has("i") and one.state == "ESTAB":
             lines.append(_details(machine))
-    return ExecResult("".join(lines))
+    return Outcome("".join(lines))
 
 
 def _ports(words: list[str]) -> list[tuple[str, str]]:
@@ -142,7 +142,7 @@ def _summary(machine: Machine) -> str:
     )
 
 
-def _nstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _nstat(machine: Machine, args: list[str], stdin: str) -> Outcome:
     every = any(word.startswith("-") and "z" in word for word in args)
     words = [word for word in args if not word.startswith("-")]
     lines = ["#kernel\n"]
@@ -151,16 +151,16 @@ def _nstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
             continue
         if value or every or words:
             lines.append(f"{name:<32}{value:<19}0.0\n")
-    return ExecResult("".join(lines))
+    return Outcome("".join(lines))
 
 
-def _netstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _netstat(machine: Machine, args: list[str], stdin: str) -> Outcome:
     letters = "".join(word[1:] for word in args if word.startswith("-"))
     found = snmp.values(machine)
     if "s" in letters:
         tcp = "".join(f"    {found[name]} {text}\n" for name, text in _FREE_TEXT.items())
         extended = "".join(f"    {text.format(found[name])}\n" for name, text in _EXTENDED_TEXT.items() if found[name])
-        return ExecResult(f"Tcp:\n{tcp}TcpExt:\n{extended}")
+        return Outcome(f"Tcp:\n{tcp}TcpExt:\n{extended}")
     lines = [
         "Active Internet connections (only servers)\n"
         if "l" in letters
@@ -172,7 +172,7 @@ def _netstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
             state = "ESTABLISHED" if one.state == "ESTAB" else one.state
             here = one.here.replace("*:", "0.0.0.0:")
             lines.append(f"tcp        0      0 {here:<23} {one.there.replace('*:*', '0.0.0.0:*'):<23} {state:<11}\n")
-    return ExecResult("".join(lines))
+    return Outcome("".join(lines))
 
 
 TOOLS = {"netstat": _netstat, "nstat": _nstat, "ss": _ss}

@@ -12,12 +12,12 @@ import math
 
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.models.machine.cpu import NANOCORES
-from simcluster.models.machine.hosttools.options import Options, parse
 from simcluster.models.machine.kernel import memory, usage
 from simcluster.models.machine.kernel.cputime import NOTHING, CpuTime
 from simcluster.models.machine.kernel.proctable import Process, processes
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult, Pausing
+from simcluster.models.userland.options import Options, parse
+from simcluster.models.userland.outcome import Outcome
 
 _NO_HISTORY = (
     "Cannot open /var/log/sysstat/sa{day}: No such file or directory\n"
@@ -62,18 +62,18 @@ def _now(machine: Machine, more: dict[str, float]) -> str:
     return "\n".join(lines + [f"cpu {' '.join(map(str, times))}" for times in machine.os.times.each()])
 
 
-def _interval(asked: Options, program: str, text: str, past: str) -> ExecResult:
+def _interval(asked: Options, program: str, text: str, past: str) -> Outcome:
     """Print, and go on after the interval if there is one left."""
     numbers = [int(word) for word in asked.words]
     if not numbers or (len(numbers) > 1 and numbers[1] < 1):
-        return ExecResult(text)
+        return Outcome(text)
     following = (program, *asked.given(), str(numbers[0]), *([str(numbers[1] - 1)] if len(numbers) > 1 else []))
-    return Pausing.after(max(1, numbers[0]) * SECOND, text, argv=following, stdin=past)
+    return Outcome(text, delay_ns=max(1, numbers[0]) * SECOND, then=following, then_stdin=past)
 
 
-def _bad(asked: Options, program: str, usage_text: str) -> ExecResult | None:
+def _bad(asked: Options, program: str, usage_text: str) -> Outcome | None:
     if asked.problem or not all(word.isdigit() for word in asked.words) or len(asked.words) > 2:
-        return ExecResult("", f"Usage: {program} [ options ] [ <interval> [ <count> ] ]\n{usage_text}", 1)
+        return Outcome("", f"Usage: {program} [ options ] [ <interval> [ <count> ] ]\n{usage_text}", 1)
     return None
 
 
@@ -90,7 +90,7 @@ def _shares(machine: Machine, past: _Past) -> usage.Split:
     return usage.shares(whole)
 
 
-def _mpstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _mpstat(machine: Machine, args: list[str], stdin: str) -> Outcome:
     asked, past = parse(args, "Au", "PIo"), _Past(stdin)
     wrong = _bad(
         asked,
@@ -123,7 +123,7 @@ def _processors(machine: Machine, clock: str, past: _Past, which: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _pidstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _pidstat(machine: Machine, args: list[str], stdin: str) -> Outcome:
     asked, past = parse(args, "udrwhlsv", "pCUTG"), _Past(stdin)
     wrong = _bad(
         asked,
@@ -206,17 +206,17 @@ def _uid(one: Process) -> int:
 _SAR = {"u": "cpu", "q": "queue", "r": "memory", "n": "network", "d": "drives", "b": "drives"}
 
 
-def _sar(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _sar(machine: Machine, args: list[str], stdin: str) -> Outcome:
     asked, past = parse(args, "uqrdbBSWvpAh", "nPfo"), _Past(stdin)
     wrong = _bad(asked, "sar", "Main options and reports (report name between square brackets):\n")
     if wrong is not None:
         return wrong
     if not asked.words:
         day = format_rfc3339(machine.os.clock.now_ns())[8:10]
-        return ExecResult("", _NO_HISTORY.format(day=day), 2)
+        return Outcome("", _NO_HISTORY.format(day=day), 2)
     unknown = next((letter for letter in asked.letters if letter not in _SAR and letter not in "PphA"), "")
     if unknown or (asked.values.get("n", "DEV") not in ("DEV", "EDEV", "TCP", "ETCP")):
-        return ExecResult("", "Requested activities not available\n", 1)
+        return Outcome("", "Requested activities not available\n", 1)
     text = "" if past.known else _title(machine)
     if past.known:
         last = len(asked.words) > 1 and asked.words[1] == "0"

@@ -1,6 +1,6 @@
-"""Programs about the whole machine: `hostname`, `uname`, `nproc`, `id`, `last reboot`.
+"""Programs about the whole machine: `hostname`, `hostnamectl`, `uname`, `nproc`, `id`, `who`, `last reboot`.
 
-Format: coreutils 9.4 (Ubuntu 24.04).
+Format: coreutils 9.4, systemd 255 (Ubuntu 24.04).
 """
 
 from __future__ import annotations
@@ -8,42 +8,70 @@ from __future__ import annotations
 from simcluster.engine import format_rfc3339
 from simcluster.engine.clock import month_name, weekday
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 
-def hostname(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def hostname(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """hostname: the node's name, or its address."""
-    return ExecResult(f"{machine.address} \n" if args[:1] in (["-I"], ["-i"]) else f"{machine.name}\n")
+    return Outcome(f"{machine.address} \n" if args[:1] in (["-I"], ["-i"]) else f"{machine.name}\n")
 
 
-def uname(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def uname(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """uname: the kernel."""
     kernel = machine.identity.kernel_version
     if args[:1] == ["-r"]:
-        return ExecResult(f"{kernel}\n")
+        return Outcome(f"{kernel}\n")
     if args[:1] == ["-a"]:
         build = "#45-Ubuntu SMP PREEMPT_DYNAMIC Fri Aug 30 12:02:04 UTC 2024"
-        return ExecResult(f"Linux {machine.name} {kernel} {build} x86_64 x86_64 x86_64 GNU/Linux\n")
-    return ExecResult("Linux\n")
+        return Outcome(f"Linux {machine.name} {kernel} {build} x86_64 x86_64 x86_64 GNU/Linux\n")
+    return Outcome("Linux\n")
 
 
-def nproc(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def nproc(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """nproc: cores."""
-    return ExecResult(f"{machine.cpu_cores}\n")
+    return Outcome(f"{machine.cpu_cores}\n")
 
 
-def user_id(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def user_id(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """id: everybody here is root."""
     letters = "".join(arg[1:] for arg in args if arg.startswith("-"))
     words = [arg for arg in args if not arg.startswith("-")]
     if words[:1] not in ([], ["root"]):
-        return ExecResult("", f"id: ‘{words[0]}’: no such user\n", 1)
+        return Outcome("", f"id: ‘{words[0]}’: no such user\n", 1)
     if set(letters) & set("ugG"):
-        return ExecResult("root\n" if "n" in letters else "0\n")
-    return ExecResult("uid=0(root) gid=0(root) groups=0(root)\n")
+        return Outcome("root\n" if "n" in letters else "0\n")
+    return Outcome("uid=0(root) gid=0(root) groups=0(root)\n")
 
 
-def last(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def hostnamectl(machine: Machine, args: list[str], stdin: str) -> Outcome:
+    """hostnamectl: who the machine is."""
+    words = [word for word in args if not word.startswith("-")]
+    verb, identity = words[0] if words else "status", machine.identity
+    if verb in ("hostname", "set-hostname") and len(words) > 1:
+        return Outcome("", "Could not set static hostname: Access denied\n", 1)
+    if verb == "hostname":
+        return Outcome(f"{machine.name}\n")
+    if verb != "status":
+        return Outcome("", f"Unknown command verb '{verb}'.\n", 1)
+    boot = identity.boot_id.replace("-", "")
+    rows = (("Static hostname", machine.name), ("Icon name", "computer-server"), ("Chassis", "server"),
+            ("Machine ID", identity.machine_id.replace("-", "")), ("Boot ID", boot),
+            ("Operating System", identity.os_image), ("Kernel", f"Linux {identity.kernel_version}"),
+            ("Architecture", "x86-64"))  # fmt: skip
+    return Outcome("".join(f"{name:>16}: {value}\n" for name, value in rows))
+
+
+def who(machine: Machine, args: list[str], stdin: str) -> Outcome:
+    """who: whoever is logged in."""
+    text = format_rfc3339(machine.os.clock.now_ns())
+    if "-b" in args:
+        boot = machine.boots[-1]
+        began = format_rfc3339(boot.started_ns + boot.wrong_ns)
+        return Outcome(f"         system boot  {began[:10]} {began[11:16]}\n")
+    return Outcome(f"root     pts/0        {text[:10]} {text[11:16]} (172.18.0.1)\n")
+
+
+def last(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """last: boots, the latest first, and who is logged in."""
     words = [arg for arg in args if not arg.startswith("-")]
     lines = []
@@ -55,7 +83,7 @@ def last(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         lines.append(f"reboot   system boot  {kernel:<16} {_when(boot.started_ns + boot.wrong_ns)} {ended}")
     first = machine.boots[0]
     begins = _when(first.started_ns + first.wrong_ns, seconds=True)
-    return ExecResult("\n".join(lines) + f"\n\nwtmp begins {begins}\n")
+    return Outcome("\n".join(lines) + f"\n\nwtmp begins {begins}\n")
 
 
 def _when(t_ns: int, *, seconds: bool = False) -> str:
@@ -64,4 +92,12 @@ def _when(t_ns: int, *, seconds: bool = False) -> str:
     return f"{weekday(t_ns)} {month_name(int(text[5:7]))} {int(text[8:10]):2d} {clock}"
 
 
-TOOLS = {"hostname": hostname, "id": user_id, "last": last, "nproc": nproc, "uname": uname}
+TOOLS = {
+    "hostname": hostname,
+    "hostnamectl": hostnamectl,
+    "who": who,
+    "id": user_id,
+    "last": last,
+    "nproc": nproc,
+    "uname": uname,
+}

@@ -13,9 +13,11 @@ from simcluster.models.machine.hosttools import (
     clocktools,
     cputools,
     crictl,
+    ctr,
     diskchecks,
     diskfree,
     dmesg,
+    enter,
     files,
     filesystems,
     iostat,
@@ -23,21 +25,24 @@ from simcluster.models.machine.hosttools import (
     iptool,
     kerneltools,
     linktools,
+    modules,
     nvmecli,
     powertools,
     processes,
+    proxytables,
     rawdisk,
     signals,
     smartctl,
     sockettools,
     sysstat,
     system,
+    tcpdump,
     thermaltools,
 )
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
-Tool = Callable[["Machine", list[str], str], ExecResult]
+Tool = Callable[["Machine", list[str], str], Outcome]
 
 #: Program -> function(machine, arguments, standard input).
 TOOLS: dict[str, Tool] = {
@@ -46,9 +51,11 @@ TOOLS: dict[str, Tool] = {
     **clocktools.TOOLS,
     **cputools.TOOLS,
     **crictl.TOOLS,
+    **ctr.TOOLS,
     **diskchecks.TOOLS,
     **diskfree.TOOLS,
     **dmesg.TOOLS,
+    **enter.TOOLS,
     **files.TOOLS,
     **filesystems.TOOLS,
     **iostat.TOOLS,
@@ -56,20 +63,23 @@ TOOLS: dict[str, Tool] = {
     **iptool.TOOLS,
     **kerneltools.TOOLS,
     **linktools.TOOLS,
+    **modules.TOOLS,
     **nvmecli.TOOLS,
     **powertools.TOOLS,
     **processes.TOOLS,
+    **proxytables.TOOLS,
     **rawdisk.TOOLS,
     **signals.TOOLS,
     **smartctl.TOOLS,
     **sockettools.TOOLS,
     **sysstat.TOOLS,
     **system.TOOLS,
+    **tcpdump.TOOLS,
     **thermaltools.TOOLS,
 }
 
 
-def run_on_host(machine: Machine, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
+def run_on_host(machine: Machine, argv: Sequence[str], stdin: str = "") -> Outcome | None:
     """Run a program of the host; None if there is no such program."""
     tool = TOOLS.get(argv[0].rpartition("/")[2])
     return None if tool is None else tool(machine, list(argv[1:]), stdin)

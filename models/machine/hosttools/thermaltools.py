@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from simcluster.engine import SECOND
 from simcluster.models.machine.cooling import LIMIT_C
-from simcluster.models.machine.hosttools.options import parse
 from simcluster.models.machine.kernel import usage
 from simcluster.models.machine.kernel.thermalfiles import HIGH_C, LOWEST_MHZ, NOMINAL_MHZ, mhz
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult, Pausing
+from simcluster.models.userland.options import parse
+from simcluster.models.userland.outcome import Outcome
 
 
-def _sensors(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _sensors(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """sensors: temperatures of the processor and of NVMe drives."""
     degrees = float(int(machine.cooling.temperature_c))
     lines = ["coretemp-isa-0000", "Adapter: ISA adapter"]
@@ -29,20 +29,20 @@ def _sensors(machine: Machine, args: list[str], stdin: str) -> ExecResult:
                 f"{'Composite:':<14}{disk.temperature - 0.1:+.1f}°C  (low  = -273.1°C, high = +81.8°C)",
                 f"{'':<24}(crit = +84.8°C)",
             ]  # fmt: skip
-    return ExecResult("\n".join(lines) + "\n\n")
+    return Outcome("\n".join(lines) + "\n\n")
 
 
-def _turbostat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _turbostat(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """turbostat [--quiet] [-i SECONDS] [-n COUNT]: clocks, use, temperature and power."""
     long = {"quiet": "q", "interval": "i", "num_iterations": "n", "show": "s", "Summary": "S"}
     asked = parse(args, "qSd", "ins", long)
     if asked.problem:
-        return ExecResult("", f"turbostat: {asked.problem}\n", 1)
+        return Outcome("", f"turbostat: {asked.problem}\n", 1)
     first = not stdin
     if first:
         pause = max(1, int(float(asked.values.get("i", "5")) * SECOND))
         banner = "" if asked.has("q") else "turbostat version 2023.11.07 - Len Brown <lenb@kernel.org>\n"
-        return Pausing.after(pause, "", banner, argv=("turbostat", *args), stdin="1")
+        return Outcome("", banner, delay_ns=pause, then=("turbostat", *args), then_stdin="1")
     duty = min(1.0, NOMINAL_MHZ * machine.cpu_speed / LOWEST_MHZ)  # MPERF stands still while ticks are skipped
     share = 100.0 * duty * usage.busy(machine) / machine.cpu.capacity
     clock, degrees = mhz(machine), int(machine.cooling.temperature_c)
@@ -58,16 +58,16 @@ def _turbostat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     left = int(asked.values["n"]) if asked.values.get("n", "").isdigit() else 0
     done = int(stdin)
     if done >= left > 0:
-        return ExecResult(text)
+        return Outcome(text)
     pause = max(1, int(float(asked.values.get("i", "5")) * SECOND))
-    return Pausing.after(pause, text, argv=("turbostat", *args), stdin=str(done + 1))
+    return Outcome(text, delay_ns=pause, then=("turbostat", *args), then_stdin=str(done + 1))
 
 
-def _cpupower(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+def _cpupower(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """cpupower [-c CPU] frequency-info."""
     if "frequency-info" not in args:
         usage_text = "Usage:\tcpupower [-d|--debug] [-c|--cpu cpulist ] <command> [<args>]\n"
-        return ExecResult("", usage_text, 1)
+        return Outcome("", usage_text, 1)
     clock = mhz(machine)
     shown = f"{clock / 1000.0:.2f} GHz" if clock >= 1000.0 else f"{clock:.0f} MHz"
     lines = (
@@ -82,7 +82,7 @@ def _cpupower(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         f"  current CPU frequency: {shown} (asserted by call to hardware)",
         "  boost state support:", "    Supported: no", "    Active: no",
     )  # fmt: skip
-    return ExecResult("\n".join(lines) + "\n")
+    return Outcome("\n".join(lines) + "\n")
 
 
 TOOLS = {"cpupower": _cpupower, "sensors": _sensors, "turbostat": _turbostat}

@@ -13,7 +13,6 @@ from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagefacts import facts_of
 from simcluster.models.machine.imagetools.call import FOREVER_NS, Outcome, ToolCall
 from simcluster.models.machine.imagetools.registry import TOOLS, image_tool
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.shell.place import ContainerPlace
 from simcluster.models.userland.bare import located
 from simcluster.models.userland.immediate import ImmediateRunner
@@ -32,11 +31,11 @@ _KILLED = 137
 class Executed(NamedTuple):
     """What a command gave, and how long it took in nanoseconds."""
 
-    result: ExecResult
+    result: Outcome
     delay_ns: int = 0
 
 
-def run(container: Container, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
+def run(container: Container, argv: Sequence[str], stdin: str = "") -> Outcome | None:
     """Run a command in a container; None if the image has no such program."""
     executed = timed(container, argv, stdin)
     return None if executed is None else executed.result
@@ -60,7 +59,7 @@ def timed(container: Container, argv: Sequence[str], stdin: str = "", limit_ns: 
     if outcome.delay_ns > limit_ns:
         printed = outcome[:2] if outcome.delay_ns >= FOREVER_NS else ("", "")
         outcome = Outcome(*printed, _KILLED, limit_ns + 1)
-    return Executed(ExecResult(outcome.stdout, outcome.stderr, outcome.code), outcome.delay_ns)
+    return Executed(Outcome(outcome.stdout, outcome.stderr, outcome.code), outcome.delay_ns)
 
 
 def environment_of(container: Container) -> dict[str, str]:
@@ -78,7 +77,10 @@ def _run(call: ToolCall, limit_ns: int) -> Outcome | None:
     if own is not None:
         return own
     if not (
-        is_file or call.name in SHELLS or call.name in _AS_PROGRAMS or located(place.face, call.name, tuple(TOOLS))
+        is_file
+        or call.name in SHELLS
+        or call.name in _AS_PROGRAMS
+        or located(place.face, call.name, tuple(TOOLS), place.absent)
     ):
         return None
     code: Code = (("cmd", (), tuple((("lit", word, True),) for word in call.argv), (), 1),)

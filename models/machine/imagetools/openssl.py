@@ -14,7 +14,6 @@ from simcluster.engine.clock import DAY
 from simcluster.models.machine.certificate import Certificate, blocks, out_of_date, read
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall
 from simcluster.models.machine.imagetools.system import format_date
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.shell.files import FileError
 
 _WITH_VALUE = ("-CAfile", "-in", "-checkend", "-subj", "-addext", "-days", "-keyout", "-out", "-newkey", "-ext")
@@ -27,7 +26,7 @@ def run(
     now_ns: int,
     read_file: Callable[[str], str],
     write_file: Callable[[str, str], None],
-) -> ExecResult:
+) -> Outcome:
     """Run a command (the words after `openssl`) by a clock that shows `now_ns`."""
     verb, given, flags, rest = (argv[0] if argv else ""), {}, [], []
     words = list(argv[1:])
@@ -48,11 +47,11 @@ def run(
             return _made(given, now_ns, write_file)
     except FileError as error:
         name = next(iter([*rest, given.get("-in", ""), given.get("-CAfile", "")]))
-        return ExecResult("", f"Could not open file or uri for loading certificate from {name}: {error}\n", 2)
-    return ExecResult("", f"Invalid command '{verb}'; type \"help\" for a list.\n", 1)
+        return Outcome("", f"Could not open file or uri for loading certificate from {name}: {error}\n", 2)
+    return Outcome("", f"Invalid command '{verb}'; type \"help\" for a list.\n", 1)
 
 
-def _verify(given: dict[str, str], names: list[str], now_ns: int, read_file: Callable[[str], str]) -> ExecResult:
+def _verify(given: dict[str, str], names: list[str], now_ns: int, read_file: Callable[[str], str]) -> Outcome:
     trusted = [read(block) for block in blocks(read_file(given["-CAfile"]))] if "-CAfile" in given else []
     out, errors = "", ""
     for name in names:
@@ -68,14 +67,14 @@ def _verify(given: dict[str, str], names: list[str], now_ns: int, read_file: Cal
             errors += f"error {name}: verification failed\n"
         else:
             out += f"{name}: OK\n"
-    return ExecResult(out, errors, 2 if errors else 0)
+    return Outcome(out, errors, 2 if errors else 0)
 
 
-def _shown(given: dict[str, str], flags: list[str], now_ns: int, text: str) -> ExecResult:
+def _shown(given: dict[str, str], flags: list[str], now_ns: int, text: str) -> Outcome:
     found = blocks(text)
     leaf = read(found[0]) if found else None
     if leaf is None:
-        return ExecResult("", "Could not read certificate from <stdin>\nUnable to load certificate\n", 1)
+        return Outcome("", "Could not read certificate from <stdin>\nUnable to load certificate\n", 1)
     begins, ends = (
         f"{format_date('%b %e %H:%M:%S %Y', at)} GMT" for at in (max(0, leaf.not_before_ns), leaf.not_after_ns)
     )
@@ -97,10 +96,10 @@ def _shown(given: dict[str, str], flags: list[str], now_ns: int, text: str) -> E
     if "-checkend" in given:
         code = int(now_ns + int(given["-checkend"]) * SECOND > leaf.not_after_ns)
         out += f"Certificate will {'' if code else 'not '}expire\n"
-    return ExecResult(out if "-noout" in flags else out + leaf.pem(), "", code)
+    return Outcome(out if "-noout" in flags else out + leaf.pem(), "", code)
 
 
-def _made(given: dict[str, str], now_ns: int, write_file: Callable[[str, str], None]) -> ExecResult:
+def _made(given: dict[str, str], now_ns: int, write_file: Callable[[str, str], None]) -> Outcome:
     common = next((part[3:] for part in given.get("-subj", "").split("/") if part.startswith("CN=")), "")
     listed = given.get("-addext", "").partition("subjectAltName=")[2].split(",")
     names = tuple(part.strip().removeprefix("DNS:") for part in listed if part.strip().startswith("DNS:")) or (common,)
@@ -110,9 +109,9 @@ def _made(given: dict[str, str], now_ns: int, write_file: Callable[[str, str], N
         text = made.pem().splitlines()[1]
         write_file(given["-keyout"], f"-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n")
     if "-out" not in given:
-        return ExecResult(made.pem(), "-----\n")
+        return Outcome(made.pem(), "-----\n")
     write_file(given["-out"], made.pem())
-    return ExecResult("", "-----\n")
+    return Outcome("", "-----\n")
 
 
 def _openssl(call: ToolCall) -> Outcome:
@@ -122,8 +121,7 @@ def _openssl(call: ToolCall) -> Outcome:
     def write_file(name: str, text: str) -> None:
         call.files.write(call.path(name), text)
 
-    done = run(call.argv[1:], call.stdin, call.container.machine.os.clock.now_ns(), read_file, write_file)
-    return Outcome(done.stdout, done.stderr, done.code)
+    return run(call.argv[1:], call.stdin, call.container.machine.os.clock.now_ns(), read_file, write_file)
 
 
 TOOLS: dict[str, Tool] = {"openssl": _openssl}

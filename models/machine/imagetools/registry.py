@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from simcluster.models.machine.imagetools import bulk, disk, dns, git, netcat, network, openssl, system
+from simcluster.models.machine.imagetools import (
+    bulk,
+    disk,
+    dns,
+    git,
+    netcat,
+    network,
+    networkstate,
+    openssl,
+    processstate,
+    system,
+)
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall
 
 TOOLS: dict[str, Tool] = {
@@ -14,6 +25,8 @@ TOOLS: dict[str, Tool] = {
     **bulk.TOOLS,
     **openssl.TOOLS,
     **git.TOOLS,
+    **networkstate.TOOLS,
+    **processstate.TOOLS,
 }
 #: Variables of every shell.
 _SHELL = ("PATH", "HOSTNAME", "HOME", "PWD", "OLDPWD", "SHLVL", "_", "TERM")
@@ -26,7 +39,7 @@ def image_tool(call: ToolCall) -> Outcome | None:
         return None
     given = call.container.spec.environment
     more = tuple(f"{n}={value}" for n, value in call.env.items() if given.get(n) != value and n not in _SHELL)
-    result = program.run_with_input(("env", *more, *call.argv), call.stdin) if more else None
+    result: Outcome | None = program.run_with_input(("env", *more, *call.argv), call.stdin) if more else None
     if result is None:
         result = program.run_with_input(tuple(call.argv), call.stdin)
-    return None if result is None else Outcome(result.stdout, result.stderr, result.code)
+    return result

@@ -73,23 +73,12 @@ def hostname(call: ToolCall) -> Outcome:
     return Outcome((sandbox.address if call.has("i") or call.has("I") else sandbox.pod_name) + "\n")
 
 
-def ps(call: ToolCall) -> Outcome:
-    """The processes that can be named: the entry point and ps itself."""
-    spec = call.container.spec
-    entry = " ".join((*spec.command, *spec.args)) or spec.image.rpartition("/")[2].partition(":")[0]
-    rows = [f"    1 root      0:00 {entry}", f"   {_ps_pid(call)} root      0:00 {' '.join(call.argv)}"]
-    return Outcome("PID   USER     TIME  COMMAND\n" + "".join(row + "\n" for row in rows))
-
-
-def _ps_pid(call: ToolCall) -> int:
-    return 10 + (call.now_ns // SECOND) % 89
-
-
 def uname(call: ToolCall) -> Outcome:
     """The kernel's name; `-r` its release, `-a` all."""
-    release = "5.15.0-91-generic"
+    release = call.container.machine.identity.kernel_version
     if call.has("a"):
-        return Outcome(f"Linux {call.container.sandbox.pod_name} {release} #1 SMP x86_64 GNU/Linux\n")
+        build = "#45-Ubuntu SMP PREEMPT_DYNAMIC Fri Aug 30 12:02:04 UTC 2024"
+        return Outcome(f"Linux {call.container.sandbox.pod_name} {release} {build} x86_64 GNU/Linux\n")
     return Outcome((release if call.has("r") else "x86_64" if call.has("m") else "Linux") + "\n")
 
 
@@ -108,7 +97,7 @@ def chroot(call: ToolCall) -> Outcome:
     result = machine.run(words, call.stdin)
     if result is None:
         return Outcome(stderr=f"chroot: can't execute '{words[0]}': No such file or directory\n", code=127)
-    return Outcome(result.stdout, result.stderr, result.code)
+    return result
 
 
 def nproc(call: ToolCall) -> Outcome:
@@ -143,7 +132,6 @@ TOOLS: dict[str, Tool] = {
     "date": date,
     "hostname": hostname,
     "nproc": nproc,
-    "ps": ps,
     "sleep": sleep,
     "stress": stress,
     "uname": uname,

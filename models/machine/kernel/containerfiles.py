@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.kernel import cgroupfiles
+from simcluster.models.machine.kernel import cgroupfiles, containerproc, podnet
 from simcluster.models.machine.kernel.cgroupfiles import CGROUP
 
 FOLDER = "/sys/fs/cgroup"
@@ -25,8 +25,18 @@ def read(container: Container, path: str) -> str | None:
         return f"{own}\n"
     if path in _NODE or path.startswith(("/proc/sys/", "/proc/pressure/")):
         return container.machine.file(path)
-    if path == "/proc/1/limits":
-        soft = container.machine.os.descriptors.limit(container)
-        head = "Limit                     Soft Limit           Hard Limit           Units     \n"
-        return f"{head}Max open files            {soft:<21}{soft:<21}files     \n"
-    return None
+    if path == "/proc/mounts":
+        return containerproc.mounts(container)
+    if path.startswith("/proc/net/"):
+        return podnet.file_of(container, path)
+    return containerproc.read(container, path) if path.startswith("/proc/") else None
+
+
+def names(container: Container, folder: str) -> list[str] | None:
+    """Names in a folder that the kernel makes up; None if it is no such folder."""
+    if folder == "/proc":
+        known = [path.split("/")[2] for path in (*_NODE, *podnet.PATHS, "/proc/mounts", "/proc/sys/")]
+        return sorted({*(containerproc.names(container, folder) or ()), *known})
+    if folder == "/proc/net":
+        return sorted(path.rpartition("/")[2] for path in podnet.PATHS)
+    return containerproc.names(container, folder) if folder.startswith("/proc/") else None

@@ -1,7 +1,7 @@
 """A service of a node that is not part of Kubernetes: a systemd unit whose process uses CPU and memory.
 
 A backup, a scanner, an agent of some other team. `systemctl` starts and stops it, `kill` ends it
-(systemd does not start it again), and while it runs it competes with the pods for the cores by
+(its unit has no `Restart=`), and while it runs it competes with the pods for the cores by
 the weight of its cgroup. Left out: what it does besides, units with several processes.
 """
 
@@ -53,22 +53,27 @@ class HostService:
         if self.process in machine.processes:
             raise ValueError(f"{self.process} runs on {machine.name} already")
         unit = Unit(f"{name}.service", description, command, active=False, enabled=True, slice=group, cpu_weight=weight)
-        unit.on_start, unit.on_stop = self.started, self.ended
+        unit.on_start, unit.on_stop, unit.on_weight = self.started, self.ended, self.weighed
         machine.units.units[unit.name] = unit
 
     def started(self) -> None:
         """The process runs."""
-        machine = self._machine
+        machine, unit = self._machine, self._machine.units.find(self.name)
         machine.burden(
             self.process,
             self._cores,
-            weight=self._weight,
+            weight=self._weight if unit is None else unit.cpu_weight,
             group=self._group,
             memory_bytes=self._memory_bytes,
         )
-        unit, process = machine.units.find(self.name), machine.processes.get(self.process)
+        process = machine.processes.get(self.process)
         if unit is not None and process is not None:
             process.pid = unit.pid
+
+    def weighed(self) -> None:
+        """Its group has another weight."""
+        self.ended()
+        self.started()
 
     def ended(self) -> None:
         """It does not run any more."""

@@ -85,6 +85,7 @@ class Kernel:
         unit.on_start, unit.on_stop = self.clock.chronyd_started, self.clock.chronyd_stopped
         self.syscalls = SyscallFaults(sim, machine.name)
         self.counters = Counters()
+        self.modules: dict[str, None] = {}  # those that somebody loaded since the boot
         self.cleared_ns = -1
         self.stuck_cpus: dict[int, None] = {}
         self.times = CpuTimes(machine, self.stuck_cpus)
@@ -109,6 +110,7 @@ class Kernel:
         self.stuck_cpus.clear()
         self.machine.cpu.lose(0)
         self.sysctls.booted()
+        self.modules.clear()
         self.watch_daemons()
 
     def watch_daemons(self) -> None:

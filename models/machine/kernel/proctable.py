@@ -34,6 +34,8 @@ _LATER = (
 _STUCK = 0.5
 #: From here on the PIDs of children that nobody asked after.
 _ZOMBIES = 100_000
+#: The shell of whoever is logged in and looks.
+LOGIN = 1993
 
 
 class Process(NamedTuple):
@@ -55,7 +57,7 @@ class Process(NamedTuple):
 
 def processes(machine: Machine) -> list[Process]:
     """All of them, by PID."""
-    found = [_init(machine), *_kernel_threads(machine), *_daemons(machine), *_pods(machine)]
+    found = [_init(machine), *_kernel_threads(machine), *_daemons(machine), *_pods(machine), _login(machine)]
     for process in machine.processes.values():
         cores, used = machine.cpu.granted(f"host/{process.name}"), process.used_ns(machine.sim.now)
         unit = next((u for u in machine.unit_list() if u.pid == process.pid), None)
@@ -78,6 +80,11 @@ def _init(machine: Machine) -> Process:
         1, 0, "root", "systemd", "/sbin/init", resident=13 * _MIB, cpu_ns=1_920 * SECOND // 1000,
         started_ns=machine.booted_ns,
     )  # fmt: skip
+
+
+def _login(machine: Machine) -> Process:
+    sshd = machine.units.units["ssh.service"].pid
+    return Process(LOGIN, sshd, "root", "bash", "-bash", resident=5 * _MIB, started_ns=machine.sim.now)
 
 
 def _kernel_threads(machine: Machine) -> list[Process]:
@@ -180,6 +187,16 @@ def file_of(machine: Machine, path: str) -> str | None:
         return f"{score(machine, process, container)}\n"
     if name == "limits":
         return limits(machine, container)
+    if name == "environ":
+        given = {} if container is None else container.spec.environment
+        own = {"LANG": "C.UTF-8", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+        named = {} if process.args.startswith("[") else given or own
+        return "".join(f"{key}={value}\0" for key, value in named.items())
+    if name == "statm":
+        pages = process.resident >> 12
+        return (
+            "0 0 0 0 0 0 0\n" if process.args.startswith("[") else f"{pages * 3} {pages} {pages // 4} 0 0 {pages} 0\n"
+        )
     if name == "cgroup":
         return f"0::{group_of(machine, process, container)}\n"
     return None

@@ -22,7 +22,7 @@ from simcluster.models.machine.imagetools.execute import environment_of
 from simcluster.models.machine.imagetools.netcat import reply_of, request_of
 from simcluster.models.machine.imagetools.registry import TOOLS
 from simcluster.models.machine.imagetools.system import fill_duration_ns
-from simcluster.models.machine.process import Answer, Call, ExecResult
+from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.place import ContainerPlace
 from simcluster.models.userland.bare import located
@@ -49,7 +49,7 @@ class ProgramHost(Protocol):
     def program_named(self, container: Container, argv: tuple[str, ...], environment: dict[str, str]) -> Program | None:
         """A program that is about to start in the container; None if the image has none of this name."""
 
-    def client(self, container: Container, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def client(self, container: Container, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """A client of the cluster that the image has, run at once; None if this is none."""
 
 
@@ -144,7 +144,7 @@ class ShellProgram(Program):
         """Metrics of the program that listens."""
         return next((program.exposition(call) for program in self.servers if program.listens_on(call.port)), None)
 
-    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+    def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """Commands of the programs that the script started."""
         for program in self.servers:
             result = program.run(argv)
@@ -152,7 +152,7 @@ class ShellProgram(Program):
                 return result
         return None
 
-    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """The same, or the cluster's client of the image."""
         found = None if self.host is None else self.host.client(self.container, argv, stdin)
         return found if found is not None else self.run(argv)

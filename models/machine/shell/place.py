@@ -107,6 +107,8 @@ class ContainerPlace:
     def __init__(self, container: Container) -> None:
         self.container = container
         self.face = face_of(container)
+        facts = facts_of(container.spec.image)
+        self.absent = () if facts is None else facts.absent
         self.host = container.sandbox.pod_name
         uid = container.uid
         self.who = Who() if not uid else Who(str(uid), uid, str(uid), uid, "/")
@@ -119,6 +121,8 @@ class ContainerPlace:
 
     def own(self, call: Call) -> Outcome | None:
         """A tool that shows the container's state."""
+        if call.name in self.absent:
+            return None
         kernel = self.container.kernel
         hindered = call.name in _HINDERED and kernel is not None and kernel.syscalls.rules
         ours = call.name in TOOLS and (hindered or call.name not in _HINDERED)
@@ -134,7 +138,7 @@ class ContainerPlace:
 
     def located(self, name: str) -> str:
         """Path of a program of the image."""
-        found = located(self.face, name, tuple(TOOLS))
+        found = located(self.face, name, tuple(TOOLS), self.absent)
         if found or not name:
             return found
         inner = ToolCall(self.container, [name], {}, "", "/", self.container.sim.now)

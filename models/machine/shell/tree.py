@@ -66,6 +66,8 @@ class FileTree:
         """Whether there is a folder."""
         if path == "/" or path in _FOLDERS:
             return True
+        if path.startswith("/proc/"):
+            return containerfiles.names(self._container, path) is not None
         if path in self._made_folders() or path in self._mount_paths():
             return path not in self._mounted()
         prefix = path + "/"
@@ -190,7 +192,8 @@ class FileTree:
         if not self.is_folder(path):
             raise FileError("Not a directory" if self.exists(path) else "No such file or directory")
         prefix = path.rstrip("/") + "/"
-        names: dict[str, bool] = {}
+        made_up = containerfiles.names(self._container, path)
+        names: dict[str, bool] = dict.fromkeys(made_up or (), True)
         for known in (*_FOLDERS, *self._all_files(), *self._mount_paths(), *self._made_folders()):
             if known.startswith(prefix) and known != prefix:
                 names[known[len(prefix) :].partition("/")[0]] = True

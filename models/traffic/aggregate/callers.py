@@ -4,8 +4,7 @@ Counts are kept per edge, by tick of issue and number of the attempt. A cohort i
 timeout expires; errors and rejections end attempts earlier. What may be retried comes back after
 its back-off, through a ring of delays; the rest ends the call.
 
-Of one edge all callers (replicas, clients) are taken together: their token buckets are one bucket
-of their number times its size.
+Of one edge all callers (replicas, clients) are taken together, but for what budgets they have left (`budgets`).
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from simcluster.engine import arithmetic
 from simcluster.engine.streams import _GAMMA as GAMMA
 from simcluster.engine.streams import _MASK as MASK
 from simcluster.engine.streams import Streams, uniforms_at
+from simcluster.models.traffic.aggregate.budgets import Budgets
 from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.jitter import decorrelated, mean_of
@@ -33,8 +33,6 @@ Index = NDArray[np.int64]
 #: Kinds of failure, in the order of the rows of `final` and `failed`.
 TIMEOUT, REJECTED, ERROR, REFUSED = range(4)
 _NAMES = ("timeout", "rejected", "error")
-#: Of the share of retries that are paid for, how much one wanted retry weighs.
-_OF_PAID = 0.01
 #: A jittered delay is spread over so many instants of equal weight.
 _SPREAD = 8
 #: The longest delay that the ring of delays holds, in ticks; longer ones are cut.
@@ -89,9 +87,10 @@ class Callers:
         self.firsts = np.array([p[0] for p in pairs], dtype=np.int64)
         self.laters = np.array([p[1] for p in pairs], dtype=np.int64)
         self._policies()
+        self.budgets = Budgets(layout.graph.edges, self.callers, seed)
         self.restrict()
         #: whether judging may be compiled
-        unusual = self.any_leave or len(self.firsts) or len(self.budgeted) or not layout.timed.all()
+        unusual = self.any_leave or len(self.firsts) or self.budgets or not layout.timed.all()
         self._plain = layout.lanes >= FEW_LANES and not unusual
 
     def _policies(self) -> None:
@@ -111,21 +110,6 @@ class Callers:
         #: a rejection is known, and a retry made, within the tick and before anything else happens
         self._instant = ((layout.network < 0.25) & ~pausing).astype(np.float64)
         self.callers = np.array([self._number_of_callers(e) for e in edges])
-        budgets = [
-            (e.index, e.policy.retries.budget)
-            for e in edges
-            if e.policy.retries is not None and e.policy.retries.budget
-        ]
-        self.budgeted = np.array([i for i, _ in budgets], dtype=np.int64)
-        n = self.callers[self.budgeted]
-        self._cap = np.array([b.tokens for _, b in budgets]) * n
-        self._per_call = np.array([b.per_call for _, b in budgets])
-        self._per_success = np.array([b.per_success for _, b in budgets])
-        self._cost = np.array([b.cost for _, b in budgets])
-        self._late_cost = np.array([b.timeout_cost if b.timeout_cost is not None else b.cost for _, b in budgets])
-        self.tokens = self._cap.copy()
-        #: share of the wanted retries that budgets paid for lately
-        self.paid = np.ones(layout.edges)
 
     def _patience(self) -> None:
         """Where attempts end by lost patience: the chance by tick, and whether they leave the queue then."""
@@ -219,7 +203,8 @@ class Callers:
         if not layout.timed.all():
             self._answers(answered, in_time)
         self._conclude(tick, late)
-        self._tokens()
+        self.budgets.end()
+        self.budgets.succeeded(self.succeeded)
 
     def _judge_fast(self, fast: ModuleType, tick: int, share: Array | None) -> None:
         """The same, compiled."""
@@ -350,7 +335,7 @@ class Callers:
         return all_, passed
 
     def _fail(self, tick: int, kind: int, failures: Array) -> None:
-        if kind == REJECTED and not len(self.budgeted):
+        if kind == REJECTED and not self.budgets:
             first = np.add.reduce(failures, axis=0)
             failures, passed = self._repeat(failures)
             self.repeated = np.add.reduce(failures, axis=0) - first
@@ -364,8 +349,8 @@ class Callers:
             return
         self.failed[kind] = np.add.reduce(failures, axis=0)
         again = failures * (self.may * self.on[kind])
-        if len(self.budgeted):
-            again = again * self._afford(kind, np.add.reduce(again, axis=0))
+        if self.budgets:
+            again = again * self.budgets.afford(tick, kind, np.add.reduce(again, axis=0), late=kind == TIMEOUT)
         retried = np.add.reduce(again, axis=0)
         if kind != ERROR:
             self.retried += retried
@@ -373,21 +358,6 @@ class Callers:
         self.issue[1:] += (again * self.direct)[:-1]
         if self._ring:
             self._delay(tick, again)
-
-    def _afford(self, kind: int, wanted: Array) -> Array:
-        """What share of the wanted retries the budgets pay for; takes the tokens."""
-        cost = self._late_cost if kind == TIMEOUT else self._cost
-        price = wanted[self.budgeted] * cost
-        share = np.minimum(self.tokens / np.maximum(price, 1e-300), 1.0)
-        self.tokens = np.maximum(self.tokens - price * share, 0.0)
-        result = np.ones(self.layout.edges)
-        result[self.budgeted] = share
-        self.paid += (result - self.paid) * np.minimum(_OF_PAID * wanted, 1.0)
-        return result
-
-    def _tokens(self) -> None:
-        if len(self.budgeted):
-            self.tokens = np.minimum(self.tokens + self._per_success * self.succeeded[self.budgeted], self._cap)
 
     def _delay(self, tick: int, again: Array) -> None:
         amounts = again[self._delayed_number, self._delayed_edge]
@@ -410,8 +380,7 @@ class Callers:
             Attempts of every edge.
         """
         self.issue[0] += fresh
-        if len(self.budgeted):
-            self.tokens = np.minimum(self.tokens + self._per_call * fresh[self.budgeted], self._cap)
+        self.budgets.called(fresh)
         attempts: Array = np.add.reduce(self.issue, axis=0)
         if refused.any():
             self.rejected += self.issue * refused
@@ -459,9 +428,9 @@ class Callers:
             found[:] = 0.0
             found[TIMEOUT] = (all_ - self.succeeded) * late
             found[ERROR] = all_ - self.succeeded - found[TIMEOUT]
-        if len(self.budgeted):
-            self.tokens = np.minimum(self.tokens + self._per_call * fresh[self.budgeted], self._cap)
-        self._tokens()
+        self.budgets.called(fresh)
+        self.budgets.succeeded(self.succeeded)
+        self.budgets.end()
         return before, calls * usual.made + before * (usual.made - 1.0)
 
     def answer(self, tick: int, edge: int, amount: float, age: int) -> float:
@@ -531,6 +500,20 @@ class Callers:
                 part = min(1.0, amount / there)
                 mix[:, edge] += column * part
                 where[:, edge] = column * (1.0 - part)
+
+    def forget(self, edge: int, share: float) -> None:
+        """A share of those who made an edge's calls is gone: what they had in flight is nobody's any more."""
+        for amounts in (self.flying, self.open, self.rejected, self.total, self._refusals, self._error_mix):
+            if amounts is not None:
+                amounts[..., edge] *= 1.0 - share
+        if self._ring:
+            self.delayed[..., edge] *= 1.0 - share
+
+    def reach_ahead(self, ticks: int) -> None:
+        """Make room for retries that are made in so many ticks, which nothing plans yet."""
+        if ticks > self._ring:
+            self._ring = ticks
+            self.delayed = np.zeros((ticks, self.tries, self.layout.edges))
 
     def in_flight(self) -> Array:
         """Attempts of every edge whose fate is open or not counted yet, and those that wait to be made again."""

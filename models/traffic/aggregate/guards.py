@@ -17,6 +17,7 @@ from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.graph.policy import Breaker, Throttle
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 #: A window is forgotten in so many parts.
 _PARTS = 40
@@ -62,6 +63,11 @@ class _Breaker:
         self._until = 0
         self._passed = 0.0
         self._good = self._bad = 0.0
+
+    def take_over(self, old: _Breaker) -> None:
+        """Go on where the breaker of an older graph stood."""
+        self._window, self._state, self._until = old._window, old._state, old._until
+        self._passed, self._good, self._bad = old._passed, old._good, old._bad
 
     def share_refused(self, tick: int, attempts: float) -> float:
         """Share of the attempts of this tick that are refused; without window: of first attempts."""
@@ -156,6 +162,19 @@ class Guards:
 
     def __bool__(self) -> bool:
         return bool(self._breakers or self._throttles)
+
+    def take_over(self, old: Guards, there: Index, here: Index) -> None:
+        """Go on with what edges (`here`) had seen in an older graph (`there`) under the same rules."""
+        before = dict(zip(here.tolist(), there.tolist(), strict=True))
+        throttles, breakers = dict(old._throttles), dict(old._breakers)
+        for edge, throttle in self._throttles:
+            known = throttles.get(before.get(edge, -1))
+            if known is not None and known.rule == throttle.rule:
+                throttle.window = known.window
+        for edge, breaker in self._breakers:
+            same = breakers.get(before.get(edge, -1))
+            if same is not None and same.rule == breaker.rule:
+                breaker.take_over(same)
 
     def quiet(self) -> bool:
         """Whether nothing is refused now."""

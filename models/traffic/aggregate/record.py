@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.pools import callee_of, caller_of
-from simcluster.models.traffic.aggregate.rows import Counts, EdgeRows, Services
+from simcluster.models.traffic.aggregate.rows import EdgeRows, Services
 from simcluster.models.traffic.aggregate.samples import ByWindow, Samples
+from simcluster.models.traffic.aggregate.wholes import whole, whole_parts
 from simcluster.models.traffic.graph.policy import Policy
 from simcluster.models.traffic.graph.result import FAILURES, LoadWindow, Result
 from simcluster.models.traffic.graph.spec import GraphSpec
@@ -237,21 +238,22 @@ class Recorder:
         return result
 
     def _edges(self, result: Result, count: int, first: int) -> None:
-        counts = _whole(np.concatenate((self.edge_attempts[None, :count], self.edge_failed[:, :count])), axis=1)
+        counts = whole(np.concatenate((self.edge_attempts[None, :count], self.edge_failed[:, :count])), axis=1)
         for index, pair in enumerate(self.pairs):
             rows = EdgeRows(counts[:, :, index])
             result.edges[pair], result.edge_totals[pair] = rows, rows.total(first)
 
     def _services(self, count: int) -> Services:
         tables = (self.come, self.rejected, self.served, self.good, self.errors, self.hits, self.lookups)
-        counts = _whole(np.array([table[:count] for table in tables]), axis=1)
+        counts = whole(np.array([table[:count] for table in tables]), axis=1)
         means = (self.queue, self.queue_end, self.busy, self.working, self.up, self.pause)
         return Services(counts, np.array([table[:count] for table in means]), self.samples, self.layout.tick_ns)
 
     def _load_rows(self, load: int, count: int) -> list[LoadWindow]:
-        here = (self.arrivals, self.attempts, self.ok, *self.final, *self.failed)
-        arrivals, attempts, ok, *kinds = _whole(np.vstack([table[:count, load] for table in here]), axis=1).tolist()
-        final, failed = kinds[:4], kinds[4:]
+        begun = whole(np.vstack([table[:count, load] for table in (self.arrivals, self.attempts)]), axis=1)
+        arrivals, attempts = begun.tolist()
+        ok, *final = whole_parts(np.vstack([table[:count, load] for table in (self.ok, *self.final)])).tolist()
+        failed = whole(self.failed[:, :count, load], axis=1).tolist()
         rows, waiting = [], 0
         known: tuple[Array, ...] = next((parts for parts in self.latency[load].values() if parts), ())
         for w in range(count):
@@ -259,7 +261,7 @@ class Recorder:
             row.failed = {name: final[k][w] for k, name in enumerate(FAILURES)}
             row.attempts_failed = {name: failed[k][w] for k, name in enumerate(FAILURES)}
             waiting += row.arrivals - row.ok - sum(row.failed.values())  # integers
-            row.waiting = max(0, waiting)
+            row.waiting = waiting
             known = self.latency[load].get(w) or known
             row.latency.stand_for(known, row.ok, self.layout.tick_ns)
             rows.append(row)
@@ -278,9 +280,3 @@ def _pairs_of(layout: Layout) -> dict[str, list[int]]:
 
 def _guards_attempts(policy: Policy) -> bool:
     return policy.throttle is not None or (policy.breaker is not None and policy.breaker.guards == "calls")
-
-
-def _whole(counts: Array, axis: int) -> Counts:
-    """Along the windows whole numbers whose running total stays within a half of the counts' running total."""
-    total = np.floor(np.cumsum(counts, axis=axis) + 0.5).astype(np.int64)
-    return np.maximum(np.diff(total, axis=axis, prepend=0), 0)

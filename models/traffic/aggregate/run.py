@@ -233,13 +233,8 @@ class AggregateRun(RunState):
         """After how many more the run stops."""
         return (self.spec.run.events - self._fine) // EVENTS_OF_TICK + 1
 
-    def closing_tick(self) -> int:
-        """The tick at which this window ends."""
-        window = self.spec.run.window
-        return -(-(self.window + 1) * window // self.tick_ns) - window // self.tick_ns // 1000
-
     def _maybe_close(self) -> None:
-        if self.tick >= self.closing_tick():
+        if self.tick >= self.window_end():
             self._close_window()
 
     def _calm(self) -> bool:

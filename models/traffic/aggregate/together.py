@@ -66,7 +66,7 @@ class Together:
             return 0
         if cuts.any_void or cuts.any_share or cuts.delays or bool(cuts.dead.any()) or bool(run.queues.slow.any()):
             return 0
-        ends = [last, run.next_event, tick + _MOST, sampler.due(tick), run.closing_tick()]
+        ends = [last, run.next_event, tick + _MOST, sampler.due(tick), run.window_end()]
         if not self._always_judged:
             ends.append(tick + run.hot)
         if "leap" in run.strategies:

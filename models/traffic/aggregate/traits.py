@@ -54,7 +54,7 @@ def traits_of(found: Found) -> frozenset[str]:
         "impatient": callers.any_leave,
         "withdrawing": any(e.policy.cancel != "no" or e.policy.propagate for e in layout.graph.edges),
         "guarded": found.guards,
-        "budgeted": len(callers.budgeted),
+        "budgeted": callers.budgets,
         "closed": any(source.load.closed is not None for source in found.sources),
         "bursty": any(source.wild for source in found.sources),
         "coarse": layout.tick_ns * 2 > LONGEST_NS,

@@ -191,7 +191,7 @@ class Walker:
             ok[left[good]] = True
             left = left[~good & (spent[left] < limit[left])]
             if edge in self._paid_for and len(left):
-                left = left[self.uniform(len(left)) < self._callers.paid[edge]]
+                left = left[self.uniform(len(left)) < self._callers.budgets.paid[edge]]
             if not len(left) or number + 1 == tries:
                 break
             if self._backoff[edge]:

@@ -540,7 +540,7 @@ class Wide(Ordinary):
         usual = self._drawn(tick, ticks)
         calls, left = self.forward(run, fresh, usual)
         before, attempts = callers.leave_calm(calls, fresh, usual)
-        recorder.tick(attempts, np.zeros(layout.edges), fresh, callers.succeeded, ticks)
+        recorder.tick(attempts, np.zeros(layout.edges), calls, callers.succeeded, ticks)
         recorder.failures(callers.failed, callers.final)
         units = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
         finished = units

@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import MILLISECOND, Simulation
+from simcluster.models.machine.links.conversation import Conversation
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.process import Answer
 from simcluster.models.traffic.cluster.accounts import Accounts, Ended, Requests
 from simcluster.models.traffic.cluster.caching import CacheRoom
 from simcluster.models.traffic.cluster.causes import KINDS
+from simcluster.models.traffic.cluster.conversations import conversations
 from simcluster.models.traffic.cluster.demand import expected, mean_square
 from simcluster.models.traffic.cluster.distribution import Component
 from simcluster.models.traffic.cluster.evaluation import evaluate
@@ -117,8 +119,13 @@ class TrafficEngine:
         self.caches = CacheRoom(TICK_NS)
         self._unlooked = 0  # ticks since kernels were told of connections
         self._printing: list[Server] = []  # those whose requests will print something later
+        network.speakers.append(self.conversations)
         sim.every(TICK_NS, self._tick)
         self.exemplars = Exemplars(sim, self, TICK_NS)
+
+    def conversations(self) -> list[Conversation]:
+        """Who calls whom now."""
+        return conversations(self._plan, self._planned, self.network)
 
     def join(self, server: Server) -> None:
         """A server starts to answer."""

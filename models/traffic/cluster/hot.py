@@ -148,13 +148,10 @@ class HotTraffic:
             left = [c for c in containers if c in self.wiring.servers]
             if len(left) == len(containers) or name not in old.groups:
                 continue
-            share = len(left) / len(containers)
+            gone = 1.0 - len(left) / len(containers)
             for edge in self.live.engine.graph.edges:
                 if edge.caller_name == name and edge.caller >= 0:
-                    for array in (callers.flying, callers.open, callers.rejected, callers.delayed):
-                        if array.shape[-1] > edge.index:
-                            array[..., edge.index] *= share
-                    callers.total[:, edge.index] *= share
+                    callers.forget(edge.index, gone)
 
     def _apply(self, old: Wiring | None = None) -> None:
         """Tell the engine of routes, refusals and speeds."""

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from simcluster.models.userland.escapes import unescaped
+from simcluster.models.userland.tools.tokens import Tokens
 
 Node = tuple[Any, ...]
 
@@ -84,19 +85,17 @@ class AwkError(Exception):
     """The program cannot be parsed or run; the text comes after the program's name."""
 
 
-class Parser:
+class Parser(Tokens):
     """Reads a program."""
 
+    fixed = ("op", "key", "newline")
+
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
         self.line = 1
-        self.depth = 0
-        self.kind, self.value = "", ""
         self.functions: dict[str, tuple[list[str], Node]] = {}
         self.no_in = False
         self.no_gt = False
-        self._advance()
+        super().__init__(text)
 
     # Tokens.
 
@@ -128,19 +127,6 @@ class Parser:
 
     def _fail(self, near: str = "") -> AwkError:
         return AwkError(f"line {self.line}: syntax error at or near {near or self.value or 'end of file'}")
-
-    def _is(self, *values: str) -> bool:
-        return self.kind in ("op", "key", "newline") and self.value in values
-
-    def _take(self, *values: str) -> bool:
-        if self._is(*values):
-            self._advance()
-            return True
-        return False
-
-    def _expect(self, value: str) -> None:
-        if not self._take(value):
-            raise self._fail()
 
     def _newlines(self) -> None:
         while self.kind == "newline":

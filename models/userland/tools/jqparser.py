@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+from simcluster.models.userland.tools.tokens import Tokens
+
 Node = tuple[Any, ...]
 _TOKEN = re.compile(
     r"\s*(?:#[^\n]*\n?\s*)*(?:(?P<number>\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|(?P<format>@\w+)"
@@ -44,15 +46,8 @@ class JqSyntaxError(Exception):
     """The filter cannot be compiled; the text is jq's."""
 
 
-class Parser:
+class Parser(Tokens):
     """Reads a filter."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.depth = 0
-        self.kind, self.value = "", ""
-        self._advance()
 
     def _advance(self) -> None:
         match = _TOKEN.match(self.text, self.at)
@@ -69,8 +64,8 @@ class Parser:
         if self.kind == "name" and self.value in _KEYWORDS:
             self.kind = "key"
 
-    def _fail(self, token: str = "") -> JqSyntaxError:
-        token = token or (
+    def _fail(self, near: str = "") -> JqSyntaxError:
+        token = near or (
             "$end"
             if self.kind == "eof"
             else "IDENT"
@@ -88,19 +83,6 @@ class Parser:
         return JqSyntaxError(
             f"syntax error, unexpected {token} (Unix shell quoting issues?) at <top-level>, line 1:\n{self.text}"
         )
-
-    def _is(self, *values: str) -> bool:
-        return self.kind in ("op", "key") and self.value in values
-
-    def _take(self, *values: str) -> bool:
-        if self._is(*values):
-            self._advance()
-            return True
-        return False
-
-    def _expect(self, value: str) -> None:
-        if not self._take(value):
-            raise self._fail()
 
     def whole(self) -> Node:
         """The tree of the whole filter. Raises JqSyntaxError."""

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from simcluster.engine import format_rfc3339
 from simcluster.models.apps.server import ServerProgram
-from simcluster.models.machine.process import Answer, Call, ExecResult
+from simcluster.models.machine.process import Answer, Call
+from simcluster.models.userland.outcome import Outcome
 
 API_PORT = 8500
 
@@ -65,23 +66,23 @@ class ConsulProgram(ServerProgram):
         found = self._api(call.path.partition("?")[0])
         return answer._replace(status=404) if found is None else answer._replace(status=200, body=json.dumps(found))
 
-    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+    def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """`consul members`, `consul catalog services`."""
         if not argv or argv[0].rpartition("/")[2] != "consul":
             return None
         if self.server is None:
             url = f"http://127.0.0.1:{API_PORT}/v1/agent/members"
-            return ExecResult("", f'Get "{url}": dial tcp 127.0.0.1:{API_PORT}: connect: connection refused\n', 1)
+            return Outcome("", f'Get "{url}": dial tcp 127.0.0.1:{API_PORT}: connect: connection refused\n', 1)
         if argv[1:] == ("catalog", "services"):
-            return ExecResult("".join(f"{name}\n" for name in sorted(["consul", *self.services])))
+            return Outcome("".join(f"{name}\n" for name in sorted(["consul", *self.services])))
         if argv[1:] == ("members",):
             node = self.container.spec.pod_name
             head = f"{'Node':{len(node)}}  Address         Status  Type    Build   Protocol  DC   Partition  Segment\n"
             version = self.container.spec.image.rpartition(":")[2]
-            return ExecResult(
+            return Outcome(
                 f"{head}{node}  127.0.0.1:8301  alive   server  {version:6}  2         dc1  default    <all>\n"
             )
-        return ExecResult("", "Usage: consul [--version] [--help] <command> [<args>]\n", 127)
+        return Outcome("", "Usage: consul [--version] [--help] <command> [<args>]\n", 127)
 
     def _api(self, path: str) -> object | None:
         if path == "/v1/status/leader":

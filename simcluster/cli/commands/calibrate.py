@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simcluster.cli.exits import DONE, FAILED
-from simcluster.cli.profile import PROFILE_HELP, profile_path
+from simcluster.cli.profile import required_profile
 
 if TYPE_CHECKING:
     from simcluster.calibration.recording import Recording
     from simcluster.calibration.reporting import Report
+    from simcluster.world.profile import Profile
 
 _INSTALL = "calibration needs further packages: pip install 'simcluster[calibration]'"
 _recordings = click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-_profile = click.option("--profile", required=True, type=Path, callback=profile_path, help=PROFILE_HELP)
 _seeds = click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), help="How many simulated runs.")
 
 
@@ -76,10 +76,19 @@ def fit(folders: tuple[Path, ...], out: Path, cluster: str) -> int:
 
 @command.command("replay")
 @_recordings
-@_profile
+@required_profile
 @_seeds
-def replay(folders: tuple[Path, ...], profile: Path, seeds: int) -> int:
-    """Let simulated clusters with a profile live through recordings, and print the error of each quantity."""
+@click.option("--traces", "by_request", is_flag=True, help="Replay traced requests one by one instead.")
+@click.option("--slow", multiple=True, help="SERVICE@FROM-TO, such as store@40s-70s: told from its own spans.")
+@click.option("--sampled", default=1.0, show_default=True, help="The share of requests that was traced.")
+@click.option("--json", "as_json", is_flag=True, help="Windows of --traces as one JSON object.")
+def replay(folders: tuple[Path, ...], profile: Profile, seeds: int, by_request: bool, **how: Any) -> int:
+    """Let simulated clusters with a profile live through recordings, and print the error of each quantity.
+
+    With --traces each traced request comes when it came, and the profile's call graph says what becomes of it.
+    """
+    if by_request:
+        return _retraced(folders, profile, seeds, **how)
     report = _report(folders, profile, seeds, before=False)
     for row in report.rows:
         after = row.figures(row.after)
@@ -91,17 +100,18 @@ def replay(folders: tuple[Path, ...], profile: Path, seeds: int) -> int:
 
 @command.command("report")
 @_recordings
-@_profile
+@required_profile
 @_seeds
 @click.option("--html", "page", type=click.Path(path_type=Path), help="A page with pictures.")
 @click.option("--json", "data", type=click.Path(path_type=Path), help="The same as JSON; - for standard output.")
-def report_(folders: tuple[Path, ...], profile: Path, seeds: int, page: Path | None, data: Path | None) -> int:
+def report_(folders: tuple[Path, ...], profile: Profile, seeds: int, page: Path | None, data: Path | None) -> int:
     """Replay with the usual figures and with a profile, and write the error of each quantity, before and after."""
     from simcluster.calibration.reporting import as_json, as_page
 
     report = _report(folders, profile, seeds)
     if page is not None:
-        page.write_text(as_page(report, f"{profile.stem}: {', '.join(one.name for one in folders)}"), encoding="utf-8")
+        title = f"{profile.cluster or 'a profile'}: {', '.join(one.name for one in folders)}"
+        page.write_text(as_page(report, title), encoding="utf-8")
     if data is not None and str(data) != "-":
         data.write_text(as_json(report), encoding="utf-8")
     elif data is not None or page is None:
@@ -111,10 +121,10 @@ def report_(folders: tuple[Path, ...], profile: Path, seeds: int, page: Path | N
 
 @command.command("check")
 @_recordings
-@_profile
+@required_profile
 @_seeds
 @click.option("--tolerance", required=True, type=click.Path(path_type=Path, exists=True), help="quantity: error, YAML.")
-def check(folders: tuple[Path, ...], profile: Path, seeds: int, tolerance: Path) -> int:
+def check(folders: tuple[Path, ...], profile: Profile, seeds: int, tolerance: Path) -> int:
     """Fail (exit status 1) if a quantity is further off than the tolerances allow: `{default: 0.2, detection: 0.1}`."""
     import yaml
 
@@ -131,12 +141,45 @@ def check(folders: tuple[Path, ...], profile: Path, seeds: int, tolerance: Path)
     return FAILED if drift else DONE
 
 
-def _report(folders: tuple[Path, ...], profile: Path, seeds: int, *, before: bool = True) -> Report:
+def _retraced(
+    folders: tuple[Path, ...], profile: Profile, seeds: int, slow: tuple[str, ...], sampled: float, as_json: bool
+) -> int:
+    _needed()
+    import json
+
+    from simcluster.calibration.requests import Slowed, retrace
+
+    if not profile.services:
+        raise click.UsageError("the profile has no call graph: fit one to a recording with traces")
+    for one in _read(folders):
+        try:
+            stretches = [Slowed.parse(text) for text in slow]
+            found = retrace(one.traces(), profile.services, stretches, seeds=seeds, sampled=sampled).to_dict()
+        except ValueError as problem:
+            raise click.UsageError(f"{one.folder}: {problem}") from None
+        if as_json:
+            click.echo(json.dumps({"recording": str(one.folder), **found}))
+            continue
+        for what, factor in found["slowed"].items():
+            click.echo(f"{what}: own work {factor:g} times as long, by its own spans")
+        for words in found["unknown"]:
+            click.echo(words)
+        click.echo(f"{'from s':>8} {'requests':>9} {'p50 s':>9} {'foretold':>9} {'p90 s':>9} {'foretold':>9}  coverage")
+        for window in found["windows"]:
+            figures = [window[name][which] for name in ("p50", "p90") for which in ("recorded", "foretold")]
+            shown = " ".join(f"{figure:9.4g}" for figure in figures)
+            covered = "" if window["coverage"] is None else f"{window['coverage']:.0%}"
+            click.echo(f"{window['begin_s']:8g} {window['requests']:9} {shown}  {covered}")
+        medians = ", ".join(f"{name} {found[name]:.1%}" for name in ("p50", "p90", "p99") if found[name] is not None)
+        click.echo(f"median error of the windows: {medians or 'too few requests'}")
+    return DONE
+
+
+def _report(folders: tuple[Path, ...], profile: Profile, seeds: int, *, before: bool = True) -> Report:
     _needed()
     from simcluster.calibration.reporting import report_on
-    from simcluster.world.profile import read_profile
 
-    return report_on(_read(folders), read_profile(profile), seeds, before=before)
+    return report_on(_read(folders), profile, seeds, before=before)
 
 
 def _read(folders: tuple[Path, ...]) -> list[Recording]:

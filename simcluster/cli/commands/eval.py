@@ -20,6 +20,7 @@ from simcluster.cli.judging import judge_of, judge_options
 from simcluster.cli.modelling import model_options
 from simcluster.cli.output import console, print_json
 from simcluster.cli.processtitle import hide_arguments
+from simcluster.cli.profile import profile_option
 from simcluster.cli.suites import fresh_of, members
 from simcluster.eval.chat.options import ModelOptions
 from simcluster.eval.isolation.ending import HARNESS_ERROR
@@ -28,6 +29,7 @@ from simcluster.eval.runner import Plan, RunDirectory, RunDirectoryError, evalua
 from simcluster.eval.runner.plan import Record
 from simcluster.eval.serving.command import is_command
 from simcluster.tasks.beyond import chosen
+from simcluster.world.profile import Profile
 
 DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 
@@ -45,6 +47,7 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Seeds 0 to N-1.")
 @click.option("--noise", default=None, help="A noise profile; `none`: also where a task has some.")
 @age_option
+@profile_option
 @click.option(
     "--impossible",
     default=0.0,
@@ -85,6 +88,7 @@ def command(**given: Any) -> int:
         judge_of(options.judge, options.judge_url, options.judge_price),
         options.counterfactuals,
         options.age,
+        options.profile,
         options.models,
     )
     plan.check()
@@ -119,6 +123,7 @@ class Options(NamedTuple):
     seeds: int
     noise: str | None
     age: str | None
+    profile: Profile | None
     impossible: float
     jobs: int
     out: Path | None

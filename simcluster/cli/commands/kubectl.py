@@ -17,7 +17,8 @@ from simcluster.eval.episode import Episode
 from simcluster.session import log as replay_log
 from simcluster.session.replay import repeat
 from simcluster.session.sandbox import Sandbox, begun_by
-from simcluster.surface.protocols import BudgetExceeded, CommandResult
+from simcluster.surface.protocols import BudgetExceeded, Outcome
+from simcluster.world.profile import Profile
 
 _MANIFESTS = (".json", ".yaml", ".yml")
 
@@ -107,9 +108,9 @@ def _open(header: dict[str, Any]) -> Episode | Sandbox:
     if header["task"] is None:
         return begun_by(header)
     remarks = console(stderr=True)
-    return open_episode(
-        header["task"], header["seed"], header["noise"], tuple(header.get("content", ())), remarks, header.get("age")
-    )
+    profile = Profile(parameters=header["parameters"]) if "parameters" in header else None
+    where = header["noise"], tuple(header.get("content", ())), remarks, header.get("age"), profile
+    return open_episode(header["task"], header["seed"], *where)
 
 
 def _typed(words: Sequence[str]) -> Line:
@@ -170,11 +171,11 @@ def _manifests(name: str) -> list[str]:
     return [path.read_text()] if path.is_file() else []
 
 
-def _do(live: Episode | Sandbox, line: Line) -> CommandResult:
+def _do(live: Episode | Sandbox, line: Line) -> Outcome:
     first, _, rest = line.text.partition(" ")
     if first == "wait" and rest[:1].isdigit():
         live.wait(rest)
-        return CommandResult("")
+        return Outcome("")
     return live.kubectl(rest if first == "kubectl" else line.text, line.stdin)
 
 

@@ -13,9 +13,11 @@ import click
 
 from simcluster.cli import completing
 from simcluster.cli.age import age_option
+from simcluster.cli.profile import profile_option
 
 if TYPE_CHECKING:
     from simcluster.session.live import Live
+    from simcluster.world.profile import Profile
 
 
 @click.command("mcp", short_help="Be an MCP server for an incident, over standard input and output.")
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option
+@profile_option
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="A folder for replay log and report.")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 def command(**given: Any) -> None:
@@ -55,17 +58,23 @@ def command(**given: Any) -> None:
 
 
 def _session(
-    what: str | None, seed: int, noise: str | None, age: str | None, folders: tuple[str, ...], **rest: Any
+    what: str | None,
+    seed: int,
+    noise: str | None,
+    age: str | None,
+    profile: Profile | None,
+    folders: tuple[str, ...],
+    **rest: Any,
 ) -> Live:
     from simcluster.engine.content import Library
 
     if what is None:
         from simcluster.session import sandbox
 
-        return sandbox(seed=seed, telemetry=True)
+        return sandbox(seed=seed, telemetry=True, age=age, profile=profile)
     from simcluster.eval.episode import start
 
-    return start(what, seed, noise, Library(tuple(Path(folder) for folder in folders)), age)
+    return start(what, seed, noise, Library(tuple(Path(folder) for folder in folders)), age, profile)
 
 
 def _finish(live: Live, out: Path | None) -> None:

@@ -20,6 +20,7 @@ from simcluster.cli.incident import open_episode
 from simcluster.cli.judging import judge_of, judge_options
 from simcluster.cli.output import console, print_json
 from simcluster.cli.processtitle import hide_arguments
+from simcluster.cli.profile import profile_option
 from simcluster.engine import format_rfc3339
 from simcluster.eval.episode import Episode
 from simcluster.eval.isolation.agenthost import AgentHost
@@ -27,7 +28,8 @@ from simcluster.eval.report.picture import incident_svg
 from simcluster.eval.runner.execute import process_of, record_of, work, write_files
 from simcluster.eval.runner.plan import Plan, Run
 from simcluster.eval.serving.command import is_command
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
+from simcluster.world.profile import Profile
 
 SHOWN_LINES = 12
 
@@ -47,6 +49,7 @@ SHOWN_LINES = 12
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option
+@profile_option
 @click.option("--watch", is_flag=True, help="Show every command and its answer as it happens.")
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="Write the replay log and trajectory here.")
 @click.option("--picture", default=None, type=click.Path(path_type=Path), help="Draw the incident as an SVG file.")
@@ -65,7 +68,7 @@ def command(**given: Any) -> int:
     if options.task is None:
         raise click.UsageError("Missing argument 'TASK' (or --from, with a recorded case)")
     run = Run(options.task, options.agent, options.seed)
-    plan = Plan((run.task,), (run.agent,), (run.seed,), options.noise, options.folders, age=options.age)
+    plan = Plan((run.task,), (run.agent,), (run.seed,), options.noise, options.folders)
     plan.check()
     judge = judge_of(options.judge, options.judge_url, options.judge_price)
     plan = replace(plan, wall_limit_s=math.inf)
@@ -78,7 +81,8 @@ def command(**given: Any) -> int:
     host = AgentHost()
     host.start()
     try:
-        episode = open_episode(run.task, run.seed, options.noise, options.folders, remarks, options.age)
+        where = options.noise, options.folders, remarks, options.age, options.profile
+        episode = open_episode(run.task, run.seed, *where)
         if options.watch:
             remarks.print(f"[bold red]{escape(episode.alert)}[/]")
         ending = work(run.agent, episode, plan, host, _show, Watch(episode, remarks) if options.watch else None)
@@ -120,6 +124,7 @@ class Options(NamedTuple):
     seed: int
     noise: str | None
     age: str | None
+    profile: Profile | None
     watch: bool
     out: Path | None
     picture: Path | None
@@ -169,7 +174,7 @@ class Watch:
         self._episode = episode
         self._remarks = remarks
 
-    def __call__(self, tool: str, text: str, result: CommandResult) -> None:
+    def __call__(self, tool: str, text: str, result: Outcome) -> None:
         """Show one command."""
         instant = format_rfc3339(self._episode.world.sim.now)[11:19]
         self._remarks.print(f"[dim]{instant}[/] [bold cyan]{tool}[/] {escape(text)}")

@@ -15,13 +15,14 @@ from simcluster.cli import completing
 from simcluster.cli.age import age_option
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console
-from simcluster.cli.profile import PROFILE_HELP, profile_path
+from simcluster.cli.profile import profile_option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from simcluster.eval.serving.service import Service
     from simcluster.session.live import Live
+    from simcluster.world.profile import Profile
 
 _INSTALL = "serving needs further packages: pip install 'simcluster[serve]'"
 
@@ -39,8 +40,8 @@ _INSTALL = "serving needs further packages: pip install 'simcluster[serve]'"
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option
+@profile_option
 @click.option("--telemetry", is_flag=True, help="Prometheus and exporters in a cluster without task.")
-@click.option("--profile", default=None, type=Path, callback=profile_path, help=PROFILE_HELP)
 @click.option("--blind", is_flag=True, help="Name the task nowhere before the end.")
 @click.option(
     "--out", default=None, type=click.Path(path_type=Path), help="Kubeconfig, replay log, report [default: serve-PORT]."
@@ -141,8 +142,8 @@ class Options(NamedTuple):
     seed: int
     noise: str | None
     age: str | None
+    profile: Profile | None
     telemetry: bool
-    profile: Path | None
     blind: bool
     out: Path | None
     folders: tuple[str, ...]
@@ -157,10 +158,9 @@ def _starter(options: Options) -> Callable[[], Live]:
 
         if what is None or _is_manifest(what):
             from simcluster.session import sandbox
-            from simcluster.world.profile import read_profile
 
-            profile = None if options.profile is None else read_profile(options.profile)
-            box = sandbox(options.nodes, seed=seed, telemetry=options.telemetry, profile=profile)
+            telemetry, age, profile = options.telemetry, options.age, options.profile
+            box = sandbox(options.nodes, seed=seed, telemetry=telemetry, age=age, profile=profile)
             if what is not None:
                 applied = box.kubectl("apply -f -", stdin=Path(what).read_text(encoding="utf-8"))
                 if applied.exit_code:
@@ -168,7 +168,8 @@ def _starter(options: Options) -> Callable[[], Live]:
             return box
         from simcluster.eval.episode import start
 
-        return start(what, seed, options.noise, Library(tuple(Path(folder) for folder in options.folders)), options.age)
+        library = Library(tuple(Path(folder) for folder in options.folders))
+        return start(what, seed, options.noise, library, options.age, options.profile)
 
     return begin
 

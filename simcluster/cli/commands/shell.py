@@ -17,6 +17,7 @@ from simcluster.cli.exits import CheckFailed
 from simcluster.cli.incident import open_episode
 from simcluster.cli.output import console
 from simcluster.cli.processtitle import hide_arguments
+from simcluster.cli.profile import profile_option
 from simcluster.cli.terminal import Terminal, candidates
 from simcluster.engine import Snapshot, format_rfc3339
 from simcluster.engine.content import nearest
@@ -24,7 +25,8 @@ from simcluster.eval.episode import Episode
 from simcluster.models.userland.grammar import is_unfinished
 from simcluster.models.userland.table import TOOLS
 from simcluster.session.looks import desk_charge
-from simcluster.surface.protocols import BudgetExceeded, CommandResult
+from simcluster.surface.protocols import BudgetExceeded, Outcome
+from simcluster.world.profile import Profile
 
 VERBS = {
     "wait": "wait 30s              let simulated time pass",
@@ -48,15 +50,24 @@ _EXEC = re.compile(r"(?:kubectl|k)\s+(?:.*\s)?exec\s")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option
+@profile_option
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--blind", is_flag=True, help="Name the task nowhere before the end.")
-def command(task: str, seed: int, noise: str | None, age: str | None, folders: tuple[str, ...], blind: bool) -> None:
+def command(
+    task: str,
+    seed: int,
+    noise: str | None,
+    age: str | None,
+    profile: Profile | None,
+    folders: tuple[str, ...],
+    blind: bool,
+) -> None:
     """Sit down at the operator's desk in the incident of TASK (an id, or the path of a task file)."""
     remarks = console(stderr=True)
     if blind:
         hide_arguments("simcluster shell")
     try:
-        episode = open_episode(task, seed, noise, folders, remarks, age, blind=blind)
+        episode = open_episode(task, seed, noise, folders, remarks, age, profile, blind=blind)
     except CheckFailed:
         if blind:
             raise CheckFailed("the task cannot be started") from None
@@ -141,7 +152,7 @@ class Prompt:
             if offer:
                 click.echo(f"did you mean {', '.join(offer[:3])}?")
 
-    def _show(self, result: CommandResult) -> None:
+    def _show(self, result: Outcome) -> None:
         text = re.sub(r"^bash: line \d+: ", "bash: ", str(result), flags=re.MULTILINE)
         click.echo(text, nl=False)
         if text and not text.endswith("\n") and self._terminal.interactive:

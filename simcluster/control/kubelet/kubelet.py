@@ -15,6 +15,7 @@ from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, nam
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Informer
+from simcluster.control.kubelet import conversing
 from simcluster.control.kubelet.admission import admit
 from simcluster.control.kubelet.config import KubeletConfig
 from simcluster.control.kubelet.eviction import EvictionManager
@@ -33,6 +34,7 @@ from simcluster.control.kubelet.thresholds import CONFIG_FILE, configured
 from simcluster.control.pods.counters import Counters, Roster
 from simcluster.engine import MINUTE, SECOND, Simulation, Timer
 from simcluster.models.machine.container import Container, cpu_times
+from simcluster.models.machine.links.conversation import Conversation
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.runtime import SOCKET_ERROR, RuntimeFailure
 
@@ -106,10 +108,15 @@ class Kubelet(Host):
         machine.runtime.on_change = self._runtime_changed
         machine.runtime.on_stop = self.resting.catch_up
         machine.on_oom = self._system_oom
+        machine.network.speakers.append(self.conversations)
         unit = machine.units.units["kubelet.service"]
         unit.on_start, unit.on_stop = self.start, self.stop
         if unit.active:
             self.start()
+
+    def conversations(self) -> list[Conversation]:
+        """What it sends to the API server and to the pods that it probes."""
+        return conversing.conversations(self) if self.running else []
 
     # Life.
 

@@ -74,6 +74,11 @@ class ProbeWorker:
         """Whether the worker has ended."""
         return self._timer is None
 
+    @property
+    def next_ns(self) -> int:
+        """When it tries next."""
+        return -1 if self._timer is None else self._timer.at_ns
+
     def adopt(self, container_id: str) -> None:
         """Take over a container that a former kubelet had found successful."""
         self.container_id = container_id

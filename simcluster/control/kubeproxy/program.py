@@ -16,6 +16,7 @@ from simcluster.control.kubeproxy.proxy import SYNC_BOUNDS, KubeProxy
 from simcluster.engine import format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagereference import repository_of
+from simcluster.models.machine.network import NodeRules
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.models.machine.shell.files import FileError
@@ -78,6 +79,8 @@ class ProxyProgram(WrappedProgram):
         self._introduce(configuration)
         self.inner.start()
         self.proxy.min_sync_ns = configuration.min_sync_ns
+        machine = self.container.machine
+        machine.network.rules.setdefault(machine.name, NodeRules()).mode = configuration.mode
         self.proxy.bias = UNEVEN.get(repository_of(self.container.spec.image), 0)
         self.proxy.clock, self.proxy.complains = self.container.machine.os.clock, self._refused
         self.proxy.start()

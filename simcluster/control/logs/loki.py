@@ -16,6 +16,7 @@ from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.telemetry.logql import http
+from simcluster.telemetry.logql.asked import Reading
 from simcluster.telemetry.logql.files import Piece
 from simcluster.telemetry.logql.push import Pushed, take
 from simcluster.telemetry.logql.store import LogStore
@@ -107,7 +108,7 @@ class LokiProgram(WrappedProgram):
             return Answer("ok", 200, "ready\n", probed.delay_ns)
         path, _, query = call.path.partition("?")
         asked = (call.method, path, query, call.body.encode())
-        reading = http.Reading()
+        reading = Reading()
         found = http.handle(asked, self.store, EPOCH_NS + self.container.sim.now, reading)
         work = QUERY_NS + READ_NS * reading.size_bytes + LINE_NS * reading.lines + WRITE_NS * len(found.body)
         self.container.use_cpu(work)

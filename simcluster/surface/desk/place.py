@@ -5,19 +5,22 @@ Nothing here reads or runs anything of the machine on which the simulation runs:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from simcluster.models.userland.bare import PATH, BarePlace
 from simcluster.models.userland.face import BASH
 from simcluster.models.userland.memory import MemoryFiles
-from simcluster.models.userland.outcome import INTERRUPTED, Outcome
+from simcluster.models.userland.outcome import FOREVER_NS, INTERRUPTED, Outcome
 from simcluster.models.userland.place import Call
 from simcluster.surface.desk import sshclient
 from simcluster.surface.desk.manifests import DeskManifests
+from simcluster.surface.desk.terminal import Forward, Terminal
 from simcluster.surface.kubectl import Kubectl
+from simcluster.surface.kubectl.errors import plain
 from simcluster.surface.nodeshell.shell import shell_result
-from simcluster.surface.protocols import Clock, CommandResult, Interrupted
+from simcluster.surface.protocols import Clock, Interrupted
 
 HOME = "/root"
 #: Exit status of what `timeout` has ended.
@@ -27,10 +30,14 @@ _PROGRAMS = ("curl", "k", "kubectl", "ssh", "wget")
 _MISSING = ("busybox", "gawk", "tmux")
 
 
+#: An address of the desk itself: scheme, host, port, path.
+_LOCAL = re.compile(r"(https?://)?(localhost|127\.0\.0\.1)(?::(\d{1,5}))?((?:[/?].*)?)$")
+
+
 class Exchange(Protocol):
     """Asks an address from outside of the cluster: (argv, standard input) -> what curl or wget prints."""
 
-    def __call__(self, argv: Sequence[str], stdin: str) -> CommandResult:
+    def __call__(self, argv: Sequence[str], stdin: str) -> Outcome:
         """One exchange."""
 
 
@@ -41,11 +48,13 @@ class Doors(NamedTuple):
         kubectl: the API server's client, as the operator.
         login: runs a command line on a node as root: (node, command, standard input, clock).
         exchange: curl and wget.
+        forwarded: curl and wget in the network of a pod: (namespace, pod, argv, standard input).
     """
 
     kubectl: Callable[[], Kubectl]
-    login: Callable[[str, str, str, Clock], CommandResult]
+    login: Callable[[str, str, str, Clock], Outcome]
     exchange: Exchange
+    forwarded: Callable[[str, str, Sequence[str], str], Outcome]
 
 
 class Limited:
@@ -84,7 +93,7 @@ class Limited:
 
 
 class Desk:
-    """The desk, which keeps its files from command to command.
+    """The desk, which keeps its files and its terminal from command to command.
 
     Args:
         clock: simulated time.
@@ -94,6 +103,7 @@ class Desk:
     def __init__(self, clock: Clock, doors: Doors) -> None:
         self.clock = clock
         self.doors = doors
+        self.terminal = Terminal(HOME)
         self.files = MemoryFiles(self.now_ns)
         for path in (f"{HOME}/.kube", "/tmp", "/etc", "/var/log", "/usr/bin", "/root"):
             self.files.make_folders(path)
@@ -110,7 +120,7 @@ class Desk:
         """The simulated instant."""
         return self.clock.now
 
-    def sh(self, command: str, stdin: str = "") -> CommandResult:
+    def sh(self, command: str, stdin: str = "") -> Outcome:
         """Run one command line or a script."""
         env = {
             "PATH": PATH,
@@ -122,7 +132,44 @@ class Desk:
             "HOSTNAME": "desk",
             "TERM": "dumb",
         }
-        return shell_result(DeskPlace(self), self.clock, command, env, stdin)
+        place = DeskPlace(self)
+        return shell_result(place, self.clock, command, env, stdin, self.terminal)
+
+
+class _Still:
+    """A clock on which nobody waits: what blocks is interrupted at once (`surface.protocols.Clock`)."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    @property
+    def now(self) -> int:
+        """Simulated nanoseconds."""
+        return self._clock.now
+
+    def advance(self, duration_ns: int) -> None:
+        """Not at all. Raises Interrupted."""
+        raise Interrupted
+
+
+class _Editor:
+    """The editor that $KUBE_EDITOR or $EDITOR names, run at the desk (`surface.protocols.Workstation`)."""
+
+    def __init__(self, desk: Desk, command: str, call: Call) -> None:
+        self._desk, self._command, self._call = desk, command, call
+
+    def edit(self, text: str, suffix: str) -> str:
+        """What it makes of a temporary file. Raises KubectlError if it fails."""
+        desk = self._desk
+        path = f"/tmp/kubectl-edit-{desk.terminal.lines}{suffix}"
+        desk.files.put(path, text)
+        line = f"cd {self._call.cwd} && {self._command} {path}"
+        done = shell_result(DeskPlace(desk), desk.clock, line, dict(self._call.env))
+        after = desk.files.read(path)
+        desk.files.remove(path)
+        if done.exit_code:
+            raise plain(f'there was a problem with the editor "{self._command}"')
+        return after
 
 
 class DeskPlace(BarePlace):
@@ -139,27 +186,84 @@ class DeskPlace(BarePlace):
         if call.name == "ssh":
             return sshclient.run(call, self._login)
         if call.name in ("curl", "wget"):
-            result = self._desk.doors.exchange(call.argv, call.stdin())
-            return self._kept(call, result)
+            return self._exchange(call)
+        if call.name in ("pkill", "killall", "kill") and self._desk.terminal.forwards:
+            return self._kill(call)
         return None
 
-    def _kept(self, call: Call, result: CommandResult) -> Outcome:
-        """What curl printed, or what it saved."""
-        return Outcome(result.stdout, result.stderr, result.exit_code)
+    def _exchange(self, call: Call) -> Outcome:
+        """curl and wget: what is on the desk's own ports is forwarded, or nobody's."""
+        at, url = next(((at, word) for at, word in enumerate(call.argv) if _LOCAL.match(word)), (0, ""))
+        found = _LOCAL.match(url)
+        if found is None:
+            return self._desk.doors.exchange(call.argv, call.stdin())
+        port = int(found[3] or (443 if (found[1] or "").startswith("https") else 80))
+        forward = self._desk.terminal.forward_to(port)
+        if forward is None:
+            if call.name == "wget":
+                return Outcome("", "wget: can't connect to remote host (127.0.0.1): Connection refused\n", 1)
+            said = f"curl: (7) Failed to connect to localhost port {port} after 0 ms: Couldn't connect to server\n"
+            return Outcome("", "" if "-s" in call.args else said, 7)
+        argv = list(call.argv)
+        argv[at] = f"{found[1] or ''}127.0.0.1:{forward.remote}{found[4]}"
+        result = self._desk.doors.forwarded(forward.namespace, forward.pod, argv, call.stdin())
+        if result.code == 7 and call.name == "curl":  # the tunnel takes the connection before the pod refuses it
+            return Outcome("", "curl: (52) Empty reply from server\n", 52)
+        return result
+
+    def _kill(self, call: Call) -> Outcome | None:
+        """Signals to forwards that run in the background since an earlier line."""
+        terminal = self._desk.terminal
+        words = [word for word in call.args if not word.startswith("-")]
+        if call.name == "kill":
+            jobs = [one for one in terminal.forwards if one.job and str(one.job) in words]
+        else:
+            jobs = [one for one in terminal.forwards if one.job and words and (
+                words[-1] in "kubectl port-forward" or str(one.port) in words[-1])]  # fmt: skip
+        terminal.stop(jobs)
+        return Outcome() if jobs else None if call.name == "kill" else Outcome(code=1)
+
+    def _forward(self, call: Call) -> Outcome:
+        """`kubectl port-forward`: it listens until it is killed, or somebody presses Ctrl-C."""
+        client = self._desk.doors.kubectl()
+        before, client.clock = client.clock, _Still(self._desk.clock)
+        try:
+            result = client.run(call.args, "", DeskManifests(self.files, call.cwd))
+        finally:
+            client.clock = before
+        pod, terminal = client.forwarding, self._desk.terminal
+        pairs = re.findall(r"Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)", result.stdout)
+        if result.exit_code not in (0, INTERRUPTED) or pod is None or not pairs:
+            return result
+        for local, remote in pairs:
+            if terminal.forward_to(int(local)) is not None:
+                why = f"listen tcp4 127.0.0.1:{local}: bind: address already in use"
+                said = f"Unable to listen on port {local}: Listeners failed to create with the following errors: "
+                text = f"[unable to create listener: Error {why}]\n"
+                text += "error: unable to listen on any of the requested ports"
+                return Outcome("", f"{said}{text}: [{{{local} {remote}}}]\n", 1)
+            terminal.forwards.append(Forward(int(local), *pod, int(remote), terminal.lines, call.pid))
+        return Outcome(result.stdout, "", 0, FOREVER_NS)
 
     def _limited(self, call: Call) -> Limited:
         return Limited(self._desk.clock, call.until_ns)
 
     def _kubectl(self, call: Call) -> Outcome:
+        if "port-forward" in call.args and not any(word in ("-h", "--help") for word in call.args):
+            return self._forward(call)
         client, clock = self._desk.doors.kubectl(), self._limited(call)
         before, client.clock = client.clock, clock
+        beside = client.workstation
+        editor = call.env.get("KUBE_EDITOR") or call.env.get("EDITOR") or ""
+        if editor:
+            client.workstation = _Editor(self._desk, editor, call)
         reads = any(word == "-" or word.endswith("=-") or word in ("-i", "-it", "-ti", "--stdin") for word in call.args)
         try:
             result = client.run(call.args, call.stdin() if reads else "", DeskManifests(self.files, call.cwd))
         except Interrupted as ended:
-            result = CommandResult("", "", ended.exit_code)
+            result = Outcome("", "", ended.exit_code)
         finally:
-            client.clock = before
+            client.clock, client.workstation = before, beside
         code = TIMED_OUT if clock.expired else INTERRUPTED if clock.cut else result.exit_code
         return Outcome(result.stdout, result.stderr, code)
 
@@ -168,5 +272,5 @@ class DeskPlace(BarePlace):
         try:
             result = self._desk.doors.login(node, command, stdin, clock)
         except Interrupted as ended:
-            result = CommandResult("", "", ended.exit_code)
+            result = Outcome("", "", ended.exit_code)
         return Outcome(result.stdout, result.stderr, TIMED_OUT if clock.expired else result.exit_code)

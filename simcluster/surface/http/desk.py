@@ -16,13 +16,15 @@ from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from simcluster.api.request import Request as ApiRequest
 from simcluster.surface.http.door import Caller, Turns
+from simcluster.surface.http.tail import Tail
 from simcluster.surface.observability import QueryError, alertmanager, jaeger, loki, prometheus
 from simcluster.surface.protocols import BudgetExceeded
 
@@ -64,6 +66,7 @@ class Desk:
         self.tools: ASGIApp | None = None
         self.turns: Turns | None = None
         self.incident: Incident | None = None
+        self._followers = 0
 
     def application(self) -> Starlette:
         """The ASGI application."""
@@ -81,10 +84,14 @@ class Desk:
                 Route(f"/prometheus/{way}/{{path:path}}", self._prometheus, methods=["GET", "POST"])
                 for way in ("api", "-")
             ),
-            Route("/prometheus/", self._prometheus),
+            *(Route(f"/prometheus/{name}", self._prometheus) for name in ("", "federate", "metrics")),
             Route("/loki/api/{path:path}", self._loki, methods=["GET", "POST"]),
+            WebSocketRoute("/loki/api/v1/tail", self._tail),
             Route("/jaeger/api/{path:path}", self._jaeger),
-            Route("/alertmanager/api/{path:path}", self._alertmanager, methods=["GET", "POST", "DELETE"]),
+            *(
+                Route(f"/alertmanager/{way}/{{path:path}}", self._alertmanager, methods=["GET", "POST", "DELETE"])
+                for way in ("api", "-")
+            ),
             Mount("/", self._further),
         ]
         return Starlette(routes=routes)
@@ -98,6 +105,17 @@ class Desk:
     async def _loki(self, request: Request) -> Response:
         """The cluster's Loki, in the same way."""
         return await self._proxied(request, loki, request.url.path)
+
+    async def _tail(self, socket: WebSocket) -> None:
+        """Lines of the cluster's Loki as they come."""
+        refusal = self._refusal(socket)
+        if refusal is not None:
+            await socket.send_denial_response(refusal)
+            return
+        assert self.turns is not None
+        self._followers += 1
+        caller = Caller(f"tail-{self._followers}", "tail")
+        await Tail(self.turns, socket, dict(socket.query_params), caller).run()
 
     async def _proxied(self, request: Request, asking: Callable[..., ApiRequest], path: str) -> Response:
         """What the API server's proxy answers; queries by form are taken, too."""
@@ -134,7 +152,7 @@ class Desk:
         if text is None:
             return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
         query = list(request.query_params.multi_items())
-        path = f"/api/{request.path_params['path']}"
+        path = request.url.path.removeprefix("/alertmanager")
         return await self._exchanged(alertmanager(request.method, path, query, text.encode()))
 
     async def _exchanged(self, asked: ApiRequest) -> Response:
@@ -151,7 +169,7 @@ class Desk:
         answer: ASGIApp = refusal or self.tools or JSONResponse({"detail": "Not Found"}, 404)
         await answer(scope, receive, send)
 
-    def _refusal(self, request: Request) -> Response | None:
+    def _refusal(self, request: HTTPConnection) -> Response | None:
         scheme, _, value = request.headers.get("authorization", "").partition(" ")
         given = value.strip()
         if scheme.lower() == "basic":

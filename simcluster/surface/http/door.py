@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol, TypeVar
 
 from simcluster.api.request import Request, Response
-from simcluster.surface.protocols import CommandResult, HttpAnswer
+from simcluster.models.userland.outcome import Outcome
+from simcluster.surface.protocols import HttpAnswer
 
 Found = TypeVar("Found")
 
@@ -56,7 +57,7 @@ class Door(Protocol):
     def fork(self) -> Door:
         """A door to a copy of the session: both futures are real, and neither knows of the other."""
 
-    def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> CommandResult:
+    def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> Outcome:
         """Any other request of a session: `node`, `wait`, `diagnose`.
 
         Raises:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from simcluster.api.request import ADMIN, Impersonation, User
+from simcluster.models.userland.outcome import Outcome
 from simcluster.surface.kubectl import klog
 from simcluster.surface.kubectl.commands import ALIASES, COMMANDS, Command
 from simcluster.surface.kubectl.discovery import Discovery
@@ -14,7 +15,7 @@ from simcluster.surface.kubectl.flags import GLOBAL_FLAGS, Arguments, parse
 from simcluster.surface.kubectl.help import help_text
 from simcluster.surface.kubectl.invocation import Caller, Desk, Invocation, Place
 from simcluster.surface.kubectl.kubeconfig import KubeConfig, check_context, check_server
-from simcluster.surface.protocols import ApiEndpoint, Clock, CommandResult, Interrupted, Workstation
+from simcluster.surface.protocols import ApiEndpoint, Clock, Interrupted, Workstation
 
 #: What separates or redirects commands in a shell.
 _OF_SHELLS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "<<", "2>", "2>&1", "2>/dev/null")
@@ -51,9 +52,7 @@ class Kubectl:
         self.forwarding: tuple[str, str] | None = None  # pod of the last port-forward
         self._discovery = Discovery()
 
-    def run(
-        self, command: str | Sequence[str], stdin: str = "", files: Mapping[str, str] | None = None
-    ) -> CommandResult:
+    def run(self, command: str | Sequence[str], stdin: str = "", files: Mapping[str, str] | None = None) -> Outcome:
         """Run a command line without the leading word `kubectl`.
 
         Args:
@@ -64,40 +63,38 @@ class Kubectl:
         try:
             words = shlex.split(command) if isinstance(command, str) else list(command)
         except ValueError as error:
-            return CommandResult("", f"error: {error}\n", 1)
+            return Outcome("", f"error: {error}\n", 1)
         if words[:1] == ["kubectl"]:
             words = words[1:]
         sign = next((word for word in words if word in _OF_SHELLS), "") if isinstance(command, str) else ""
         if sign:
             text = f"error: {sign!r} is the shell's, and kubectl runs without one: "
             text += 'give the whole line to sh("kubectl ...")\n'
-            return CommandResult("", text, 1)
+            return Outcome("", text, 1)
         try:
             path, found, rest = locate(words)
         except KubectlError as error:
-            return CommandResult("", error.text.removesuffix("\n") + "\n", error.code)
+            return Outcome("", error.text.removesuffix("\n") + "\n", error.code)
         if found.run is None:
             return self._group(path, found, rest)
         return self._execute(path, found, rest, stdin, {} if files is None else files)
 
-    def _group(self, path: str, found: Command, rest: list[str]) -> CommandResult:
+    def _group(self, path: str, found: Command, rest: list[str]) -> Outcome:
         words = [word for word in rest if not word.startswith("-")]
         if words and path:
             error = usage(path, f'unknown command "{" ".join(words)}"')
-            return CommandResult("", error.text + "\n", 1)
+            return Outcome("", error.text + "\n", 1)
         if path and not any(word in ("-h", "--help") for word in rest):
             text = help_text(path, found)  # a group alone is an error; rollout's help goes to standard output
-            return CommandResult(text, "", 1) if path == "rollout" else CommandResult("", text, 1)
-        return CommandResult(help_text(path, found))
+            return Outcome(text, "", 1) if path == "rollout" else Outcome("", text, 1)
+        return Outcome(help_text(path, found))
 
-    def _execute(
-        self, path: str, found: Command, rest: list[str], stdin: str, files: Mapping[str, str]
-    ) -> CommandResult:
+    def _execute(self, path: str, found: Command, rest: list[str], stdin: str, files: Mapping[str, str]) -> Outcome:
         invocation: Invocation | None = None
         try:
             arguments = parse(path, rest, found.flags)
             if arguments.on("help"):
-                return CommandResult(help_text(path, found))
+                return Outcome(help_text(path, found))
             invocation = self._invocation(arguments, stdin, files)
             if arguments.has("record") and arguments.given("record"):
                 invocation.note("Flag --record has been deprecated, --record will be removed in the future")
@@ -109,13 +106,13 @@ class Kubectl:
                 invocation.log(klog.DEBUG, "helpers.go:246", klog.status_text(error.status))
             out, err = (invocation.out, invocation.err) if invocation is not None else ([], [])
             text = error.text if error.text.endswith("\n") else error.text + "\n"
-            return CommandResult("".join(out), "".join(err) + text, error.code)
+            return Outcome("".join(out), "".join(err) + text, error.code)
         except Interrupted as interrupt:
             if invocation is None:
-                return CommandResult("", "", interrupt.exit_code)
+                return Outcome("", "", interrupt.exit_code)
             self.forwarding = invocation.forwarding
-            return CommandResult("".join(invocation.out), "".join(invocation.err), interrupt.exit_code)
-        return CommandResult("".join(invocation.out), "".join(invocation.err), invocation.exit_code)
+            return Outcome("".join(invocation.out), "".join(invocation.err), interrupt.exit_code)
+        return Outcome("".join(invocation.out), "".join(invocation.err), invocation.exit_code)
 
     def _invocation(self, arguments: Arguments, stdin: str, files: Mapping[str, str]) -> Invocation:
         check_context(arguments, self.config)

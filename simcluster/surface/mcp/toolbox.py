@@ -11,13 +11,14 @@ from urllib.parse import quote
 from simcluster.api.request import Request
 from simcluster.engine import format_rfc3339, parse_rfc3339
 from simcluster.engine.clock import unix_us
+from simcluster.models.userland.outcome import Outcome
 from simcluster.surface.http.desk import Incident
 from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.mcp import rules
 from simcluster.surface.mcp.copies import LONGEST_COPY_S, MOST_TRIED, Tried, tried
 from simcluster.surface.mcp.undo import Undo
 from simcluster.surface.observability import QueryError, data_of, jaeger, loki, prometheus, traces_of
-from simcluster.surface.protocols import BudgetExceeded, CommandResult
+from simcluster.surface.protocols import BudgetExceeded
 
 Found = TypeVar("Found")
 #: Seconds that one `wait` takes at most, as agents of SREGym know it.
@@ -55,7 +56,7 @@ class Toolbox:
             raise Refused(str(problem)) from None
         words = rules.unattended(words)
 
-        def run() -> CommandResult:
+        def run() -> Outcome:
             written = self.undo.prepare(words, stdin)
             result = self._turns.door.run("kubectl", shlex.join(words), "", stdin)
             if written is not None and result.exit_code == 0:
@@ -70,7 +71,7 @@ class Toolbox:
         if last is None:
             return "No more actions to rollback."
 
-        def run() -> list[CommandResult]:
+        def run() -> list[Outcome]:
             commands = self.undo.take_back()
             return [self._turns.door.run("kubectl", text, "", stdin) for text, stdin in commands]
 
@@ -238,7 +239,7 @@ class Toolbox:
             raise Refused(str(problem)) from None
 
 
-def _printed(result: CommandResult) -> str:
+def _printed(result: Outcome) -> str:
     """What a command printed, its errors after its output."""
     text = rules.shown(result.stdout + result.stderr)
     return text if result.exit_code == 0 or result.stderr else f"{text}\n(exit code {result.exit_code})"

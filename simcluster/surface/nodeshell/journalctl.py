@@ -1,6 +1,7 @@
 """journalctl: the node's journal by unit, time, priority, number of lines and text.
 
-Left out: following, fields of its own (FIELD=VALUE matches but the common ones), boots other than the present one,
+`-f` goes on until somebody presses Ctrl-C. Left out:
+fields of its own (FIELD=VALUE matches but the common ones), boots other than the present one,
 cursors, vacuuming.
 """
 
@@ -9,11 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from simcluster.engine import format_rfc3339
+from simcluster.engine import SECOND, format_rfc3339
 from simcluster.engine.clock import unix_seconds
+from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.regex import RegexError, compile_pattern
 from simcluster.surface.nodeshell.clocktext import parse_instant, stamp, syslog_stamp
-from simcluster.surface.protocols import CommandResult, Host, JournalEntry
+from simcluster.surface.protocols import Host, JournalEntry
 
 _VALUED = {
     "-u": "unit", "--unit": "unit", "-t": "identifier", "--identifier": "identifier", "-S": "since",
@@ -27,7 +29,8 @@ _ACCEPTED = (
 _FORMS = ("short", "short-iso", "short-iso-precise", "short-precise", "short-monotonic", "short-full", "short-unix",
           "verbose", "export", "json", "json-pretty", "cat", "with-unit")  # fmt: skip
 _PRIORITIES = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
-_FOLLOWING = "journalctl: following (-f) needs a terminal, and there is none here; use -n or --since"
+#: How often a follower looks, and what says that it follows on: after which line (of all, counted lost ones).
+_POLL_NS, _AFTER = SECOND, "--after-line="
 _MATCHES = {"_SYSTEMD_UNIT": "unit", "SYSLOG_IDENTIFIER": "identifier", "_PID": "pid", "PRIORITY": "level",
             "_TRANSPORT": "transport", "_COMM": "identifier"}  # fmt: skip
 
@@ -42,6 +45,8 @@ class _Wanted:
         self.count: int | None = None
         self.kernel = False
         self.reverse = False
+        self.follow = False
+        self.after: int | None = None  # lines that a follower has seen
         self.worst, self.least = 0, 7
         self.answer = ""
         self.problem = ""
@@ -62,35 +67,41 @@ def level_of(entry: JournalEntry) -> int:
     return int(getattr(entry, "priority", 6))
 
 
-def run(host: Host, argv: Sequence[str], now_ns: int) -> CommandResult:
+def run(host: Host, argv: Sequence[str], now_ns: int) -> Outcome:
     """Run `journalctl ARGS`; `now_ns` is what the node's clock shows."""
     wanted = _parse(argv[1:])
     if wanted.problem:
-        return CommandResult("", wanted.problem + "\n", 1)
+        return Outcome("", wanted.problem + "\n", 1)
     if wanted.answer:
-        return CommandResult(_about_journal(host, wanted.answer))
+        return Outcome(_about_journal(host, wanted.answer))
     bounds: dict[str, int] = {}
     for name in ("since", "until"):
         if name in wanted.values:
             instant = parse_instant(wanted.values[name], now_ns)
             if instant is None:
-                return CommandResult("", f"Failed to parse timestamp: {wanted.values[name]}\n", 1)
+                return Outcome("", f"Failed to parse timestamp: {wanted.values[name]}\n", 1)
             bounds[name] = instant
     try:
         pattern = compile_pattern(wanted.values["grep"], "E") if "grep" in wanted.values else None
     except RegexError as error:
-        return CommandResult("", f'Bad pattern "{wanted.values["grep"]}": {error}\n', 1)
-    entries = [entry for entry in host.journal() if _fits(entry, wanted, bounds)]
+        return Outcome("", f'Bad pattern "{wanted.values["grep"]}": {error}\n', 1)
+    lines = list(host.journal())
+    seen = len(lines)
+    entries = [entry for entry in lines[wanted.after or 0 :] if _fits(entry, wanted, bounds)]
     if pattern is not None:
         entries = [entry for entry in entries if pattern.search(entry.text)]
-    if wanted.count is not None:
+    if wanted.follow and wanted.count is None:
+        wanted.count = 10
+    if wanted.count is not None and wanted.after is None:
         entries = entries[-wanted.count :] if wanted.count else []
     if wanted.reverse:
         entries = entries[::-1]
-    if not entries:
-        return CommandResult("-- No entries --\n")
     form = wanted.values.get("output", "short")
-    return CommandResult("".join(_shown(host, entry, form) + "\n" for entry in entries))
+    text = "".join(_shown(host, entry, form) + "\n" for entry in entries)
+    if wanted.follow:
+        words = [word for word in argv if not word.startswith(_AFTER)]
+        return Outcome(text, "", 0, _POLL_NS, then=(*words, f"{_AFTER}{seen}"))
+    return Outcome(text or "-- No entries --\n")
 
 
 def _about_journal(host: Host, what: str) -> str:
@@ -172,7 +183,9 @@ def _parse(words: Sequence[str]) -> _Wanted:
         elif name in ("-n", "--lines") or (word.startswith("-n") and word[2:].isdigit()):
             _count(wanted, rest, value or (word[2:] if word.startswith("-n") else ""))
         elif word in ("-f", "--follow"):
-            wanted.problem = _FOLLOWING
+            wanted.follow = True
+        elif word.startswith(_AFTER):
+            wanted.after = int(value)
         elif word in ("-k", "--dmesg"):
             wanted.kernel = True
         elif word in ("-r", "--reverse"):
@@ -226,8 +239,7 @@ def _bundle(word: str, rest: list[str], wanted: _Wanted) -> bool:
     letters = word[1:]
     if not letters or any(letter not in "xealqbkrufn" for letter in letters) or "u" in letters[:-1]:
         return False
-    if "f" in letters:
-        wanted.problem = _FOLLOWING
+    wanted.follow = wanted.follow or "f" in letters
     wanted.kernel = wanted.kernel or "k" in letters
     wanted.reverse = wanted.reverse or "r" in letters
     if letters.endswith("u"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcluster.surface.protocols import CommandResult
+from simcluster.models.userland.outcome import Outcome
 
 #: Soft limit of descriptors of a login shell (pam_limits, kernel default).
 LOGIN_FILES = "1024"
@@ -34,7 +34,7 @@ _ROWS = (
 )
 
 
-def ulimit(args: Sequence[str], limits: str) -> CommandResult:
+def ulimit(args: Sequence[str], limits: str) -> Outcome:
     """Run `ulimit ARGS`.
 
     Args:
@@ -48,12 +48,12 @@ def ulimit(args: Sequence[str], limits: str) -> CommandResult:
         for name, unit, source in _ROWS:
             heading = f"({unit})"
             lines.append(f"{name:<{37 - len(heading)}} {heading} {_value(source, limits)}\n")
-        return CommandResult("".join(lines))
+        return Outcome("".join(lines))
     for _, unit, source in _ROWS:
         if unit.endswith(f"-{letters}"):
             source = "Max open files" if hard and letters == "n" else source
-            return CommandResult(_value(source, limits) + "\n") if len(words) < 2 else CommandResult("")
-    return CommandResult("", f"bash: ulimit: -{letters}: invalid option\n", 2)
+            return Outcome(_value(source, limits) + "\n") if len(words) < 2 else Outcome("")
+    return Outcome("", f"bash: ulimit: -{letters}: invalid option\n", 2)
 
 
 def _value(source: str, limits: str) -> str:

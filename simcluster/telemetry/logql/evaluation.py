@@ -37,8 +37,13 @@ class Result(NamedTuple):
     context: Context
 
 
-def query_range(source: LogSource, text: str, span: tuple[int, int], step_ns: int, limit: int, forward: bool) -> Result:
+def query_range(
+    source: LogSource, text: str, span: tuple[int, int], step_ns: int, limit: int, forward: bool, interval_ns: int = 0
+) -> Result:
     """Lines in [start, end), the `limit` newest (oldest if `forward`); of a metric the values from start to end.
+
+    Args:
+        interval_ns: a line that is closer to the one before it is left out.
 
     Raises:
         ParseError: the text is no query.
@@ -48,7 +53,8 @@ def query_range(source: LogSource, text: str, span: tuple[int, int], step_ns: in
     tree = parse(text)
     if isinstance(tree, syntax.Selection):
         context = Context(source, [end])
-        return Result("streams", _logs(tree, context, span, limit, forward), (), (), context)
+        wanted = _Wanted(limit, forward, interval_ns)
+        return Result("streams", _logs(tree, context, span, wanted), (), (), context)
     check_resolution(span, step_ns)
     first, last = start // step_ns * step_ns, end // step_ns * step_ns  # align_queries_with_step
     context = Context(source, range(first, last + 1, step_ns))
@@ -78,17 +84,38 @@ def query(source: LogSource, text: str, t_ns: int) -> Result:
     return Result("vector", (), list(found.items()) if ordered else sorted(found.items()), [t_ns], context)
 
 
-def _logs(tree: syntax.Selection, context: Context, span: tuple[int, int], limit: int, forward: bool) -> list[Stream]:
+class _Wanted(NamedTuple):
+    """Which lines: how many, from which end, how far apart."""
+
+    limit: int
+    forward: bool
+    interval_ns: int
+
+
+def _logs(tree: syntax.Selection, context: Context, span: tuple[int, int], wanted: _Wanted) -> list[Stream]:
+    limit, forward, interval_ns = wanted
     pipeline = Pipeline(tree.stages, context)
     passed: list[tuple[int, str, Labels]] = []
     for stream in context.select(tree.matchers, *span, needle_of(tree.stages)):
         some = pipeline.run(stream.labels, context.forward(stream) if forward else context.backward(stream))
-        passed += [(one.t_ns, one.text, tuple(sorted(one.labels.items()))) for one in islice(some, limit)]
+        some = some if interval_ns else islice(some, limit)
+        passed += [(one.t_ns, one.text, tuple(sorted(one.labels.items()))) for one in some]
     passed.sort(key=_earliest if forward else _latest)
+    if interval_ns:
+        passed = _apart(passed, interval_ns)
     found: dict[Labels, list[tuple[int, str]]] = {}
     for t_ns, line, labels in passed[:limit]:
         found.setdefault(tuple([item for item in labels if item[1]]), []).append((t_ns, line))
     return [Stream(labels, lines) for labels, lines in sorted(found.items())]
+
+
+def _apart(lines: list[tuple[int, str, Labels]], interval_ns: int) -> list[tuple[int, str, Labels]]:
+    """Of lines in order those that are an interval from the last one that was kept."""
+    kept: list[tuple[int, str, Labels]] = []
+    for one in lines:
+        if not kept or abs(one[0] - kept[-1][0]) >= interval_ns:
+            kept.append(one)
+    return kept
 
 
 def _earliest(entry: tuple[int, str, Labels]) -> int:

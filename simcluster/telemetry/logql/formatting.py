@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from simcluster.engine.clock import format_rfc3339
 from simcluster.telemetry.logql.entry import Entry
-from simcluster.telemetry.logql.templatefunctions import FUNCTIONS
-from simcluster.telemetry.logql.units import EPOCH_NS
+from simcluster.telemetry.logql.golayout import Instant
+from simcluster.telemetry.logql.templatefunctions import BUILT_IN, FUNCTIONS
 from simcluster.telemetry.rules.templates import FUNCTIONS as COMMON
 from simcluster.telemetry.rules.templates import Execution
 from simcluster.telemetry.rules.templatesyntax import Node, TemplateError, parsed
@@ -33,17 +32,10 @@ class Formatted(Execution):
             return self._entry.text
         if name == "__timestamp__":
             return Instant(self._entry.t_ns)
-        function = FUNCTIONS.get(name) or COMMON.get(name)
+        function = FUNCTIONS.get(name) or (COMMON.get(name) if name in BUILT_IN else None)
         if function is None:
             raise TemplateError(f'function "{name}" not defined')
         return function(*args)
-
-
-class Instant(int):
-    """Nanoseconds since the Unix epoch that are printed as a date."""
-
-    def __str__(self) -> str:
-        return format_rfc3339(int(self) - EPOCH_NS, digits=9).replace("T", " ").replace("Z", " +0000 UTC")
 
 
 def template(source: str) -> Callable[[Entry], str | None]:

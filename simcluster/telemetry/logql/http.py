@@ -1,20 +1,23 @@
 """Loki's HTTP API as a pure function of a request, the lines and the instant.
 
-Left out: following (`tail`), protobuf, tenants, rules, deletion, patterns and detected fields.
+Following (`tail`) is a connection, which who serves sockets keeps (`surface/http/tail`).
+Left out: protobuf, tenants, rules that somebody writes, deletion.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 from urllib.parse import unquote
 
-from simcluster.telemetry.logql import answers, storage
+from simcluster.telemetry.logql import answers, exploring, storage
+from simcluster.telemetry.logql.asked import Reading, Request
 from simcluster.telemetry.logql.context import QueryError
-from simcluster.telemetry.logql.evaluation import Result, query, query_range
-from simcluster.telemetry.logql.parameters import MAX_ENTRIES, Parameters, check_length, check_resolution
+from simcluster.telemetry.logql.evaluation import query, query_range
+from simcluster.telemetry.logql.exploring import checked_span, selection
+from simcluster.telemetry.logql.parameters import MAX_ENTRIES, Parameters, check_length, check_resolution, following
 from simcluster.telemetry.logql.parsing import parse, parse_selector
+from simcluster.telemetry.logql.printing import pretty
 from simcluster.telemetry.logql.push import push
 from simcluster.telemetry.logql.storage import LogSource
 from simcluster.telemetry.logql.store import LogStore
@@ -22,34 +25,14 @@ from simcluster.telemetry.logql.syntax import Selection
 from simcluster.telemetry.logql.tokens import ParseError
 from simcluster.telemetry.promql.answers import JSON, Answer, answer, encoded, plain
 from simcluster.telemetry.promql.parameters import Parameters as Form
-from simcluster.telemetry.promql.storage import Labels, Matcher
+from simcluster.telemetry.promql.storage import Labels
 
 #: A release whose statistics have the fields of the recorded answers.
 VERSION = "3.6.0"
+#: What somebody is told who asks in the right way to follow, but not over a WebSocket (gorilla/websocket).
+NOT_UPGRADED = "Bad Request\n"
 #: Rows of `index/volume` when nothing else is asked for.
 VOLUME_ROWS = 100
-
-
-class Reading:
-    """What answering has read: bytes of lines, and lines."""
-
-    def __init__(self) -> None:
-        self.size_bytes = self.lines = 0
-
-
-class Request(NamedTuple):
-    """One request, what answers it, and what that reads."""
-
-    path: str
-    values: Parameters
-    source: LogSource
-    reading: Reading
-
-    def result(self, found: Result) -> Answer:
-        """The answer to a query."""
-        self.reading.size_bytes += found.context.size_bytes
-        self.reading.lines += found.context.lines
-        return answers.result(found)
 
 
 def handle(
@@ -67,8 +50,8 @@ def handle(
     if path == "/loki/api/v1/push" and isinstance(source, LogStore):
         return push(source, body, now_ns) if method == "POST" else plain(405, "")
     route = ROUTES.get(path)
-    if route is None and re.fullmatch(r"/loki/api/v1/label/[^/]+/values", path):
-        route = _label_values
+    if route is None:
+        route = next((each for pattern, each in _VALUES if re.fullmatch(pattern, path)), None)
     if route is None:
         return plain(404, "404 page not found\n")
     if method not in ("GET", "POST", "HEAD"):
@@ -91,12 +74,14 @@ def _query_range(asked: Request) -> Answer:
     if span[1] < span[0]:
         raise QueryError("end timestamp must not be before or equal to start time")
     limit, forward, step = values.limit(), values.forward(), values.step(span)
+    check_resolution(span, step)
+    interval = values.interval()
     if isinstance(parse(values.one("query")), Selection) and limit > MAX_ENTRIES:
         raise QueryError(
             f"max entries limit per query exceeded, limit > max_entries_limit_per_query ({limit} > {MAX_ENTRIES})"
         )
     check_length(span)
-    return asked.result(query_range(asked.source, values.one("query"), span, step, limit, forward))
+    return asked.result(query_range(asked.source, values.one("query"), span, step, limit, forward, interval))
 
 
 def _query(asked: Request) -> Answer:
@@ -107,12 +92,6 @@ def _query(asked: Request) -> Answer:
     return asked.result(query(asked.source, values.one("query"), instant))
 
 
-def _selection(asked: Request) -> list[tuple[Matcher, ...]]:
-    """Of `query`, which need not be there."""
-    text = asked.values.one("query")
-    return [parse_selector(text)] if text and text != "{}" else []
-
-
 def _names(found: set[str]) -> Answer:
     """What is empty is left out."""
     if found:
@@ -121,20 +100,14 @@ def _names(found: set[str]) -> Answer:
 
 
 def _labels(asked: Request) -> Answer:
-    found = storage.series(asked.source, _selection(asked), *_checked_span(asked))
+    found = storage.series(asked.source, selection(asked), *checked_span(asked))
     return _names({name for labels in found for name, _ in labels})
 
 
 def _label_values(asked: Request) -> Answer:
     wanted = unquote(asked.path.split("/")[5])
-    found = storage.series(asked.source, _selection(asked), *_checked_span(asked))
+    found = storage.series(asked.source, selection(asked), *checked_span(asked))
     return _names({value for labels in found for name, value in labels if name == wanted})
-
-
-def _checked_span(asked: Request) -> tuple[int, int]:
-    span = asked.values.span()
-    check_length(span)
-    return span
 
 
 def _series(asked: Request) -> Answer:
@@ -143,12 +116,12 @@ def _series(asked: Request) -> Answer:
     if not texts:
         raise QueryError("0 matcher groups supplied")
     selections = [parse_selector(text) for text in texts]
-    return answers.success([dict(labels) for labels in storage.series(asked.source, selections, *_checked_span(asked))])
+    return answers.success([dict(labels) for labels in storage.series(asked.source, selections, *checked_span(asked))])
 
 
 def _stats(asked: Request) -> Answer:
     matchers = parse_selector(asked.values.one("query"))
-    found = asked.source.volumes(matchers, *_checked_span(asked))
+    found = asked.source.volumes(matchers, *checked_span(asked))
     body = {
         "streams": len(found),
         "chunks": len(found),
@@ -159,14 +132,14 @@ def _stats(asked: Request) -> Answer:
 
 
 def _volume(asked: Request) -> Answer:
-    values, span = asked.values, _checked_span(asked)
+    values, span = asked.values, checked_span(asked)
     rows = _volumes(asked, span)
     return answers.vector(rows[: values.limit() if values.one("limit") else VOLUME_ROWS], span[1])
 
 
 def _volume_range(asked: Request) -> Answer:
     """The same step by step; every sample stands at the end of its step."""
-    values, span = asked.values, _checked_span(asked)
+    values, span = asked.values, checked_span(asked)
     step, count = values.step(span), values.limit() if values.one("limit") else VOLUME_ROWS
     check_resolution(span, step)
     found: dict[Labels, list[tuple[int, int]]] = {}
@@ -175,16 +148,6 @@ def _volume_range(asked: Request) -> Answer:
         for labels, size in _volumes(asked, (start, end)):
             found.setdefault(labels, []).append((end, size))
     return answers.matrix(sorted(found.items())[:count])
-
-
-def _detected_labels(asked: Request) -> Answer:
-    """How many values every label has."""
-    counts: dict[str, set[str]] = {}
-    for labels in storage.series(asked.source, _selection(asked), *_checked_span(asked)):
-        for name, value in labels:
-            counts.setdefault(name, set()).add(value)
-    rows = [{"label": name, "cardinality": len(found)} for name, found in sorted(counts.items())]
-    return answer(200, encoded({"detectedLabels": rows} if rows else {}) + "\n", answers.JSON)
 
 
 def _volumes(asked: Request, span: tuple[int, int]) -> list[tuple[Labels, int]]:
@@ -207,8 +170,28 @@ def _largest(row: tuple[Labels, int]) -> tuple[int, Labels]:
     return -row[1], row[0]
 
 
+def _format_query(asked: Request) -> Answer:
+    try:
+        tree = parse(asked.values.one("query"))
+    except ParseError as error:
+        return answer(400, encoded({"status": "invalid-query", "error": str(error)}) + "\n", answers.JSON.lower())
+    return answer(200, encoded({"status": "success", "data": pretty(tree)}) + "\n", answers.JSON.lower())
+
+
 def _tail(asked: Request) -> Answer:
-    return plain(501, "tail is not available: ask query_range for what is new\n")
+    """What somebody is told who does not ask for a WebSocket."""
+    following(asked.values)
+    return plain(400, NOT_UPGRADED)
+
+
+def _no_rules(asked: Request) -> Answer:
+    return plain(404, "no rule groups found\n")
+
+
+def _no_groups(asked: Request) -> Answer:
+    name = asked.path.rpartition("/")[2]
+    found = {"status": "success", "data": {"groups" if name == "rules" else name: []}, "errorType": "", "error": ""}
+    return answer(200, encoded(found), JSON)
 
 
 def _ready(asked: Request) -> Answer:
@@ -250,9 +233,20 @@ ROUTES: dict[str, Callable[[Request], Answer]] = {
     "/loki/api/v1/index/stats": _stats,
     "/loki/api/v1/index/volume": _volume,
     "/loki/api/v1/index/volume_range": _volume_range,
-    "/loki/api/v1/detected_labels": _detected_labels,
+    "/loki/api/v1/detected_labels": exploring.detected_labels,
+    "/loki/api/v1/detected_fields": exploring.detected_fields,
+    "/loki/api/v1/patterns": exploring.patterns,
+    "/loki/api/v1/format_query": _format_query,
     "/loki/api/v1/tail": _tail,
+    "/loki/api/v1/rules": _no_rules,
+    "/prometheus/api/v1/rules": _no_groups,
+    "/prometheus/api/v1/alerts": _no_groups,
     "/loki/api/v1/status/buildinfo": _buildinfo,
     "/ready": _ready,
     "/metrics": _metrics,
 }
+#: Paths with a name in them.
+_VALUES: tuple[tuple[str, Callable[[Request], Answer]], ...] = (
+    (r"/loki/api/v1/label/[^/]+/values", _label_values),
+    (r"/loki/api/v1/detected_field/[^/]+/values", exploring.detected_values),
+)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from typing import NamedTuple
 
 from simcluster.engine.clock import SECOND, parse_rfc3339, unix_seconds
 from simcluster.telemetry.logql.context import QueryError
+from simcluster.telemetry.logql.parsing import parse
+from simcluster.telemetry.logql.syntax import Selection
 from simcluster.telemetry.logql.units import go_duration, range_ns
 from simcluster.telemetry.promql.parameters import Parameters as Form
 from simcluster.telemetry.promql.text import duration
@@ -17,6 +20,8 @@ MAX_ENTRIES, DEFAULT_ENTRIES = 5000, 100
 MAX_LENGTH_NS, DEFAULT_SINCE_NS = 721 * 3600 * SECOND, 3600 * SECOND
 #: `ErrStepTooSmall`: more points than this are refused.
 MAX_POINTS = 11_000
+#: `maxDelayForInTailing`.
+MAX_DELAY_S = 5
 _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
@@ -56,15 +61,15 @@ class Parameters:
         except QueryError as error:
             raise QueryError(f"could not parse '{name}' parameter: {error}") from None
 
-    def limit(self) -> int:
-        """`limit`.
+    def limit(self, name: str = "limit", default: int = DEFAULT_ENTRIES) -> int:
+        """`limit`, or one of another name.
 
         Raises:
             QueryError: it is no number, or none above zero.
         """
-        text = self.one("limit")
+        text = self.one(name)
         if not text:
-            return DEFAULT_ENTRIES
+            return default
         if not re.fullmatch(r"[+-]?\d+", text):
             raise QueryError(f'strconv.Atoi: parsing "{text}": invalid syntax')
         if len(text) > 18:
@@ -93,18 +98,20 @@ class Parameters:
         text = self.one("step")
         if not text:
             return max((span[1] - span[0]) // SECOND // 250, 1) * SECOND
-        if _FLOAT.fullmatch(text):
-            seconds = float(text)
-            if not abs(seconds) * SECOND < 2.0**63:
-                raise QueryError(f'cannot parse "{text}" to a valid duration. It overflows int64')
-            found = math.trunc(seconds * SECOND)
-        else:
-            parsed = range_ns(text)
-            if parsed is None:
-                raise QueryError(f'cannot parse "{text}" to a valid duration')
-            found = parsed
+        found = _seconds_or_duration(text)
         if found <= 0:
             raise QueryError("zero or negative query resolution step widths are not accepted. Try a positive integer")
+        return found
+
+    def interval(self) -> int:
+        """`interval` in nanoseconds: of lines closer together only the first is wanted; 0 for all.
+
+        Raises:
+            QueryError: it is no duration, or below zero.
+        """
+        found = _seconds_or_duration(self.one("interval")) if self.one("interval") else 0
+        if found < 0:
+            raise QueryError("interval must be >= 0")
         return found
 
 
@@ -135,6 +142,18 @@ def check_resolution(span: tuple[int, int], step_ns: int) -> None:
         )
 
 
+def _seconds_or_duration(text: str) -> int:
+    if not _FLOAT.fullmatch(text):
+        parsed = range_ns(text)
+        if parsed is None:
+            raise QueryError(f'cannot parse "{text}" to a valid duration')
+        return parsed
+    seconds = float(text)
+    if not abs(seconds) * SECOND < 2.0**63:
+        raise QueryError(f'cannot parse "{text}" to a valid duration. It overflows int64')
+    return math.trunc(seconds * SECOND)
+
+
 def _timestamp(text: str, default: int) -> int:
     if not text:
         return default
@@ -150,3 +169,32 @@ def _timestamp(text: str, default: int) -> int:
     except ValueError:
         raise QueryError(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
     return unix_seconds(t_ns) * SECOND + t_ns % SECOND
+
+
+class Following(NamedTuple):
+    """What a `tail` asks for: a query, how many lines of before, since when, and so many seconds late."""
+
+    query: str
+    limit: int
+    start_ns: int
+    delay_s: int
+
+
+def following(values: Parameters) -> Following:
+    """The parameters of `tail`.
+
+    Raises:
+        ParseError: the query is none.
+        QueryError: another parameter is wrong, or the query is of a metric.
+    """
+    query = values.one("query")
+    if not isinstance(parse(query), Selection):
+        raise QueryError("unexpected expression type in tail request: only log queries can be followed", 400)
+    limit = values.limit()
+    start, _ = values.span()
+    text = values.one("delay_for")
+    if text and not re.fullmatch(r"[+-]?\d{1,18}", text):
+        raise QueryError(f'strconv.Atoi: parsing "{text}": invalid syntax')
+    if int(text or 0) > MAX_DELAY_S:
+        raise QueryError(f"delay_for can't be greater than {MAX_DELAY_S}")
+    return Following(query, limit, start, max(0, int(text or 0)))

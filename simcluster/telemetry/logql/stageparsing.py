@@ -6,10 +6,11 @@ from simcluster.telemetry.logql import syntax
 from simcluster.telemetry.logql.cursor import Cursor
 from simcluster.telemetry.logql.patterns import pattern_parts
 from simcluster.telemetry.logql.storage import matches
+from simcluster.telemetry.logql.templatefunctions import KNOWN
 from simcluster.telemetry.logql.tokens import CONVERSIONS, ParseError, shown
 from simcluster.telemetry.promql.regex import RegexError, anywhere, compiled
 from simcluster.telemetry.promql.storage import Matcher
-from simcluster.telemetry.rules.templatesyntax import TemplateError, parsed
+from simcluster.telemetry.rules.templatesyntax import TemplateError, called, parsed
 
 FILTERS = ("|=", "!=", "|~", "!~", "|>", "!>")
 _COMPARISONS = {">", ">=", "<", "<=", "==", "=", "!="}
@@ -146,7 +147,9 @@ def _checked(parser: syntax.LabelParser) -> syntax.LabelParser:
 
 def _template(text: str, kind: str) -> str:
     try:
-        parsed(text)
+        unknown = next((name for name in called(parsed(text)) if name not in KNOWN), None)
+        if unknown is not None:
+            raise TemplateError(f'function "{unknown}" not defined')
     except TemplateError as error:
         raise ParseError(f"invalid {kind} template: template: {kind}:1: {error}") from None
     return text

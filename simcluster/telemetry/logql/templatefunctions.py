@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote_plus, unquote_plus
 
 from simcluster.engine.clock import SECOND
+from simcluster.telemetry.logql import golayout
 from simcluster.telemetry.logql.units import duration_ns, size_bytes
 from simcluster.telemetry.promql.regex import anywhere, expand
 from simcluster.telemetry.rules.templatesyntax import TemplateError
@@ -246,6 +248,19 @@ def _unix_epoch_nanos(time: Any) -> Any:
     return str(int(time))
 
 
+def _date(layout: str, time: Any) -> str:
+    if not isinstance(time, int):
+        raise TemplateError(f"wrong type for value; expected time.Time; got {type(time).__name__}")
+    return golayout.formatted(layout, time)
+
+
+def _from_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ToLower": str.lower, "ToUpper": str.upper, "lower": str.lower, "upper": str.upper, "title": _title,
     "Replace": _replaced, "replace": _replaced_by, "Trim": _trim, "TrimLeft": _trim_left, "TrimRight": _trim_right,
@@ -259,5 +274,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "int": _whole, "float64": _float, "add": _add, "sub": _sub, "mul": _product, "div": _quotient, "mod": _mod,
     "max": _max, "min": _min, "addf": _addf, "subf": _subf, "mulf": _mulf, "divf": _divf, "maxf": _maxf,
     "minf": _minf, "ceil": _ceil, "floor": _floor, "round": _rounded, "unixEpoch": _unix_epoch,
-    "unixEpochMillis": _unix_epoch_millis, "unixEpochNanos": _unix_epoch_nanos,
+    "unixEpochMillis": _unix_epoch_millis, "unixEpochNanos": _unix_epoch_nanos, "date": _date, "toDate": golayout.read,
+    "unixToTime": golayout.of_epoch, "fromJson": _from_json,
 }  # fmt: skip
+#: Functions of text/template itself.
+BUILT_IN = (
+    "and", "call", "html", "index", "slice", "js", "len", "not", "or", "print", "printf", "println", "urlquery", "eq",
+    "ge", "gt", "le", "lt", "ne",
+)  # fmt: skip
+#: Whatever a template may call.
+KNOWN = frozenset((*FUNCTIONS, *BUILT_IN, "__line__", "__timestamp__", "now", "toDateInZone"))

@@ -6,6 +6,7 @@ library's, whose messages have no places and other words.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -20,6 +21,8 @@ _BINDING = {
     "or": 1, "and": 2, "unless": 2, **dict.fromkeys(COMPARISONS, 3), "+": 4, "-": 4, "*": 5, "/": 5, "%": 5, "atan2": 5,
     "^": 6,
 }  # fmt: skip
+#: What fits into 64 bits: seconds of an instant, and of a duration in nanoseconds.
+_MOST_SECONDS, _LONGEST_SECONDS = 2.0**63, 2.0**63 / 1e9
 _KEYWORDS = ("offset", "by", "without", "on", "ignoring", "group_left", "group_right", "bool")
 _WORD_OPERATORS = ("and", "or", "unless", "atan2")
 
@@ -72,7 +75,7 @@ class _Walk:
 
     def __init__(self, text: str, words: Sequence[Token], two: bool) -> None:
         self.text, self.words, self.two = text, words, two
-        self.at = 0
+        self.at = self.aggregations = 0  # place among the words; aggregations in whose arguments it is
         self.first_wrong_type: ParseError | None = None
         self.selections: dict[int, tuple[Matcher, ...]] = {}
 
@@ -96,6 +99,7 @@ class _Walk:
         if self.word.kind == "error":
             return parse_error(self.text, self.word.start, self.word.text)
         message = f"unexpected {_described(self.word)}"
+        where = where or ("aggregation" if self.aggregations else "")
         message += f" in {where}" if where else ""
         return parse_error(self.text, self.word.start, message + (f", expected {expected}" if expected else ""))
 
@@ -204,13 +208,11 @@ class _Walk:
                 self.next()
                 if self.word.kind in ("-", "+"):
                     self.next()
-                if self.word.kind not in ("duration", "number"):
-                    raise self.unexpected("offset", "number, duration, step(), or range()")
-                self.next()
+                self.span("offset")
                 self.must_select(part, "offset modifier")
             elif self.word.kind == "@":
                 self.next()
-                self.instant()
+                self.instant(part.start)
                 self.must_select(part, "@ modifier")
             else:
                 return part._replace(end=self.end())
@@ -220,7 +222,7 @@ class _Walk:
             kinds = "an instant vector selector or range vector selector or a subquery"
             self.wrong(part.start, f"{what} must be preceded by {kinds}")
 
-    def instant(self) -> None:
+    def instant(self, start: int) -> None:
         if self.lower() in ("start", "end"):
             self.next()
             self.need("(", "@", '"("')
@@ -230,7 +232,11 @@ class _Walk:
             self.next()
         if self.word.kind not in ("number", "duration"):
             raise self.unexpected("@", "timestamp")
-        self.next()
+        word = self.next()
+        seconds = _number(word.text) if word.kind == "number" else 0.0
+        if not abs(seconds) < _MOST_SECONDS:
+            shown = {"inf": "+Inf", "nan": "NaN"}.get(f"{seconds:f}", f"{seconds:f}")
+            raise parse_error(self.text, start, f"timestamp out of bounds for @ modifier: {shown}")
 
     def range(self, part: _Part) -> _Part:
         bracket = self.next().start
@@ -250,17 +256,27 @@ class _Walk:
         return _Part("matrix", part.start, self.end(), "range")
 
     def duration(self, where: str) -> None:
+        start = self.word.start
+        if self.span(where) <= 0:
+            raise parse_error(self.text, start, "duration must be greater than 0")
+
+    def span(self, where: str) -> float:
+        """A duration in seconds."""
         if self.word.kind not in ("number", "duration"):
             raise self.unexpected(where, "number, duration, step(), or range()")
         word = self.next()
-        size = duration_ms(word.text) if word.kind == "duration" else _number(word.text)
-        if size <= 0:
-            raise parse_error(self.text, word.start, "duration must be greater than 0")
+        seconds = duration_ms(word.text) / 1000 if word.kind == "duration" else _number(word.text)
+        if not abs(seconds) <= _LONGEST_SECONDS:
+            raise parse_error(self.text, word.start, "duration out of range")
+        return seconds
 
     def primary(self) -> _Part:
         word = self.word
         if word.kind in ("number", "duration"):
             self.next()
+            if word.kind == "number" and word.text[0] in ".0123456789" and _number(word.text) == math.inf:
+                problem = f'error parsing number: strconv.ParseFloat: parsing "{word.text}": value out of range'
+                raise parse_error(self.text, word.start, problem)
             return _Part("scalar", word.start, self.end())
         if word.kind == "string":
             self.next()
@@ -348,7 +364,9 @@ class _Walk:
         if before:
             self.next()
             self.label_list()
+        self.aggregations += 1
         args = self.arguments("aggregation")
+        self.aggregations -= 1
         if not before and self.lower() in ("by", "without"):
             self.next()
             self.label_list()
@@ -372,9 +390,11 @@ class _Walk:
         if self.two and name == "holt_winters":
             name = "double_exponential_smoothing"
         signature = FUNCTIONS.get(name)
+        if name.lower() in ("start", "end"):  # words of `@`
+            raise self.unexpected()
         if signature is None:
             raise parse_error(self.text, word.start, f'unknown function with name "{name}"')
-        args = self.arguments("function call args")
+        args = self.arguments("")
         count, most = len(signature.args), len(signature.args) - 1 + signature.variadic
         if signature.variadic == 0:
             if len(args) != count:

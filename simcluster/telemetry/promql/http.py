@@ -114,7 +114,8 @@ def handle(
         return answers.answer(200, PAGE, "text/html; charset=utf-8")
     if path in ("/-/healthy", "/-/ready"):
         return _health(method, path, (status or Status()).ready)
-    route = ROUTES.get(path)
+    route = _DELETE.get(path) if method == "DELETE" else None
+    route = route or ROUTES.get(path)
     label = re.fullmatch(r"/api/v1/label/([^/]+)/values", path)
     if route is None and label is None:
         return plain(404, "404 page not found\n")
@@ -171,8 +172,9 @@ def _query(asked: Request) -> Answer:
 
 
 def _timeout(asked: Request) -> None:
-    if asked.values.one("timeout"):
-        asked.values.duration("timeout")
+    text = asked.values.one("timeout")
+    if text and asked.values.duration("timeout") <= 0 and float(text.strip("+-ywdhms") or 0) <= 0.0:
+        raise QueryError("query timed out in query queue", "timeout")
 
 
 def _answered(found: Result, limit: int) -> Answer:
@@ -234,20 +236,20 @@ def _label_values(asked: Request) -> Answer:
 def _series(asked: Request) -> Answer:
     if not asked.values.all("match[]"):
         raise QueryError("no match[] parameter provided", "bad_data")
-    found = storage.series(asked.store, asked.values.selections(), *_span(asked))
+    selections = asked.values.selections('invalid parameter "match[]": ')
+    found = storage.series(asked.store, selections, *_span(asked))
     return _limited(asked, [dict(labels) for labels in found])
 
 
 def _metadata(asked: Request) -> Answer:
-    values, limit = asked.values, asked.values.limit()
-    wanted = values.one("metric")
-    each = values.one("limit_per_metric")
+    values, wanted = asked.values, asked.values.one("metric")
+    limit, each = values.count("limit", -1), values.count("limit_per_metric", -1)
     found = {
-        name: list(entries)[: int(each) if each.isdigit() and int(each) else None]
+        name: list(entries)[: each if each > 0 else None]
         for name, entries in sorted(asked.status.metadata.items())
         if not wanted or name == wanted
     }
-    return success(dict(list(found.items())[:limit] if limit else found))
+    return success(dict(list(found.items())[:limit] if limit >= 0 else found))
 
 
 def _targets(asked: Request) -> Answer:
@@ -263,9 +265,12 @@ def _scrape_pools(asked: Request) -> Answer:
 
 def _targets_metadata(asked: Request) -> Answer:
     """What every target exposes, as far as it has been scraped lately."""
-    values, limit = asked.values, asked.values.limit()
+    values, limit = asked.values, asked.values.count("limit", -1)
     wanted, metric = values.one("match_target"), values.one("metric")
-    matchers = selection(wanted) if wanted else ()
+    try:
+        matchers = selection(wanted) if wanted else ()
+    except ParseError as error:
+        raise QueryError(f'invalid parameter "match_target": {error}', "bad_data") from None
     since, known = asked.now_ms - asked.options.lookback_ms, asked.status.metadata
     found: list[dict[str, Any]] = []
     for one in [] if asked.status.targets is None else asked.status.targets("active")["activeTargets"]:
@@ -278,11 +283,11 @@ def _targets_metadata(asked: Request) -> Answer:
         rows = [(name, entry) for name in _families(exposed, known) for entry in known[name]]
         shown = {"target": labels}
         found += [shown | ({} if metric else {"metric": name}) | dict(entry) for name, entry in rows]
-        if limit and len(found) >= limit:
+        if len(found) >= limit >= 0:
             break
     if not found:
         return failure("not_found", "specified metadata not found")
-    return success(found[:limit] if limit else found)
+    return success(found[:limit] if limit >= 0 else found)
 
 
 def _families(names: Sequence[str], known: Mapping[str, Any]) -> list[str]:
@@ -330,6 +335,9 @@ def _parse_query(asked: Request) -> Answer:
 
 
 def _exemplars(asked: Request) -> Answer:
+    start, end = _span(asked)
+    if end < start:
+        raise QueryError("end timestamp must not be before start timestamp", "bad_data")
     try:
         parse(asked.values.one("query"), asked.options.closed)
     except ParseError as error:
@@ -363,7 +371,15 @@ def _runtimeinfo(asked: Request) -> Answer:
 
 
 def _tsdb(asked: Request) -> Answer:
-    return success(tsdb.statistics(asked.store, asked.values.limit() or 10))
+    return success(tsdb.statistics(asked.store, asked.values.count("limit", 10, least=1)))
+
+
+def _drop_series(asked: Request) -> Answer:
+    return failure("internal", "not implemented")
+
+
+def _no_receiver(asked: Request) -> Answer:
+    return plain(404, "remote write receiver needs to be enabled with --web.enable-remote-write-receiver\n")
 
 
 _BOTH, _GET, _WRITE = ("GET", "POST"), ("GET",), ("POST", "PUT")
@@ -393,5 +409,9 @@ ROUTES: dict[str, tuple[tuple[str, ...], Callable[[Request], Answer]]] = {
     "/api/v1/admin/tsdb/delete_series": (_WRITE, _admin),
     "/api/v1/admin/tsdb/clean_tombstones": (_WRITE, _admin),
     "/api/v1/admin/tsdb/snapshot": (_WRITE, _admin),
+    "/api/v1/write": (("POST",), _no_receiver),
     "/federate": (_GET, _federate),
+}
+_DELETE: dict[str, tuple[tuple[str, ...], Callable[[Request], Answer]]] = {
+    "/api/v1/series": (("DELETE",), _drop_series),
 }

@@ -60,12 +60,30 @@ class Parameters:
         wrong = f'invalid parameter "{name}": cannot parse "{value}" to a valid duration'
         if _FLOAT.fullmatch(value):
             seconds = float(value)
-            if not abs(seconds) * SECOND < 2.0**63:
-                raise QueryError(wrong + ". It overflows int64", "bad_data")
-            return math.trunc(seconds * 1000)
+            if abs(seconds) * SECOND >= 2.0**63:
+                raise QueryError(wrong + ("" if _too_large(value) else ". It overflows int64"), "bad_data")
+            if math.isnan(seconds):
+                return 0
+            return math.trunc(seconds * 1000) or int(
+                seconds * SECOND >= 1.0
+            )  # nothing here is shorter than a millisecond
         if not value or _DURATION.fullmatch(value) is None:
             raise QueryError(wrong, "bad_data")
         return duration_ms(value)
+
+    def count(self, name: str, default: int, least: int | None = None) -> int:
+        """A number of things.
+
+        Raises:
+            QueryError: it is no number, or below `least`.
+        """
+        value = self.one(name)
+        if value and not re.fullmatch(r"[+-]?\d{1,18}", value):
+            raise QueryError(f"{name} must be a {'number' if least is None else 'positive number'}", "bad_data")
+        found = int(value or default)
+        if least is not None and found < least:
+            raise QueryError(f"{name} must be a positive number", "bad_data")
+        return found
 
     def limit(self) -> int:
         """`limit`, 0 for none.
@@ -85,8 +103,8 @@ class Parameters:
             raise QueryError('invalid parameter "limit": limit must be non-negative', "bad_data")
         return int(value)
 
-    def selections(self) -> list[tuple[Matcher, ...]]:
-        """All `match[]`.
+    def selections(self, prefix: str = "") -> list[tuple[Matcher, ...]]:
+        """All `match[]`; `prefix`: of what is said of a wrong one.
 
         Raises:
             QueryError: one is no selector, or selects everything.
@@ -96,11 +114,9 @@ class Parameters:
             try:
                 matchers = selection(value)
             except ParseError as error:
-                raise QueryError(f'invalid parameter "match[]": {error}', "bad_data") from None
+                raise QueryError(f"{prefix}{error}", "bad_data") from None
             if all(matches_empty(one) for one in matchers):
-                raise QueryError(
-                    'invalid parameter "match[]": match[] must contain at least one non-empty matcher', "bad_data"
-                )
+                raise QueryError(f"{prefix}match[] must contain at least one non-empty matcher", "bad_data")
             found.append(matchers)
         return found
 
@@ -112,6 +128,11 @@ def _merged(query: str, body: str) -> dict[str, list[str]]:
     return found
 
 
+def _too_large(value: str) -> bool:
+    """Whether a number in digits is beyond what a float holds; Go refuses to read it."""
+    return value[-1:].isdigit() and math.isinf(float(value))
+
+
 def instant_ms(value: str) -> int | None:
     """Milliseconds since the Unix epoch of seconds or RFC 3339 text; None if it is neither.
 
@@ -120,8 +141,10 @@ def instant_ms(value: str) -> int | None:
     """
     if _FLOAT.fullmatch(value):
         seconds = float(value)
-        if not math.isfinite(seconds):
+        if _too_large(value):
             return None
+        if not math.isfinite(seconds):
+            return EARLIEST_MS  # what an amd64 makes of it
         return max(EARLIEST_MS, min(LATEST_MS, math.floor(seconds * 1000 + 0.5)))
     if value in ("-292273086-05-16T16:47:06Z", "292277025-08-18T07:12:54.999999999Z"):
         return EARLIEST_MS if value.startswith("-") else LATEST_MS

@@ -41,6 +41,8 @@ _CARDS = {
 #: Words before a list of labels.
 _LISTS = ("by", "without", "on", "ignoring", "group_left", "group_right")
 _FILLS = ("fill", "fill_left", "fill_right")
+#: An instant that is farther away is looked for there: nothing is kept so far.
+_FARTHEST_MS = 2**61
 _OPERATORS = ("and", "or", "unless", "atan2", "bool", "offset")
 #: The library recurses on the machine's stack and would fall through it; nesting ends in Python's own limit before.
 MAX_WORDS = 2_000
@@ -164,7 +166,7 @@ def _instant(words: list[Token], index: int) -> tuple[At, int]:
         index += 1
         word = words[index]
     ms = duration_ms(word.text) if word.kind == "duration" else number(word.text) * 1000
-    return round(sign * ms), index
+    return max(-_FARTHEST_MS, min(_FARTHEST_MS, round(sign * ms))), index
 
 
 def number(text: str) -> float:

@@ -132,6 +132,8 @@ def _rune(character: str) -> str:
 
 
 def _closed(token: Token, open_at: list[str]) -> Token:
+    if token.kind == ")" and open_at[-1:] == ["["] and "(" in open_at:
+        return token  # between brackets only a parenthesis is counted that nobody has opened
     if not open_at or open_at[-1] != _CLOSES[token.kind]:
         names = {")": "right parenthesis ')'", "}": "character: '}'", "]": "right bracket ']'"}
         return Token("error", f"unexpected {names[token.kind]}", token.start + (token.kind == ")"))

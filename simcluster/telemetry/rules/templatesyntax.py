@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -78,6 +79,30 @@ def parsed(source: str) -> tuple[Node, ...]:
     if end or left:
         raise TemplateError(f"unexpected {{{{{end}}}}}")
     return nodes
+
+
+def called(nodes: Iterable[Node]) -> Iterator[str]:
+    """Names of functions that a template calls, in order.
+
+    >>> list(called(parsed("{{if eq .a 1}}{{.b | printf `%s`}}{{end}}")))
+    ['eq', 'printf']
+    """
+    for node in nodes:
+        if isinstance(node, Text):
+            continue
+        yield from _called(node.pipeline)
+        if isinstance(node, Block):
+            yield from called((*node.body, *node.otherwise))
+
+
+def _called(pipeline: Pipeline) -> Iterator[str]:
+    for command in pipeline:
+        for term in command:
+            if term.kind == "function":
+                yield str(term.value)
+            elif term.kind == "pipeline":
+                assert isinstance(term.value, tuple)
+                yield from _called(term.value)
 
 
 def _nodes(pieces: list[tuple[str, str]]) -> tuple[tuple[Node, ...], str, list[tuple[str, str]]]:

@@ -28,7 +28,7 @@ from simcluster.surface.http.certificates import Authority, server_context
 from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.http.kubernetes import KubernetesApi
 from simcluster.surface.http.server import LOOPBACK, Served, listening
-from simcluster.surface.protocols import CommandResult, HttpAnswer
+from simcluster.surface.protocols import HttpAnswer, Outcome
 from simcluster.testing.golden.cluster import RecordedWorld
 from simcluster.testing.golden.server import COMMAND_NS
 from simcluster.testing.golden.shell import PATIENCE_S, environment, start
@@ -88,7 +88,7 @@ class WallDoor:
         """Nobody forks it. Raises ValueError."""
         raise ValueError("the recorded cluster goes on as it does")
 
-    def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> CommandResult:
+    def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> Outcome:
         """There is nothing but the API. Raises ValueError."""
         raise ValueError("the recorded cluster has nothing but an API")
 

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import yaml
 
 from simcluster import tasks
+from simcluster.eval.judge.judge import Beside
 from simcluster.eval.statistics import cohen_kappa
 from simcluster.tasks.model import Task, Truth, _replace
+from simcluster.tasks.truth import causes
 
 NODES = ("control-plane", "worker-1", "worker-2", "worker-3")
 _BOUTIQUE = """adservice cartservice checkoutservice currencyservice emailservice frontend paymentservice
@@ -19,18 +21,24 @@ _BOUTIQUE = """adservice cartservice checkoutservice currencyservice emailservic
 _HOTEL = """consul frontend geo memcached-profile memcached-rate memcached-reserve mongodb-geo mongodb-profile
     mongodb-rate mongodb-recommendation mongodb-reservation mongodb-user profile rate recommendation reservation
     search user"""
+_SOCIAL = """compose-post-service home-timeline-redis home-timeline-service jaeger media-frontend media-memcached
+    media-mongodb media-service nginx-thrift post-storage-memcached post-storage-mongodb post-storage-service
+    social-graph-mongodb social-graph-redis social-graph-service text-service unique-id-service url-shorten-memcached
+    url-shorten-mongodb url-shorten-service user-memcached user-mention-service user-mongodb user-service
+    user-timeline-mongodb user-timeline-redis user-timeline-service"""
 WORKLOADS = {
     "online-boutique": _BOUTIQUE.split(),
     "hotel-reservation": _HOTEL.split(),
     "storefront": ["catalog", "gateway", "inventory", "reviews"],
     "payments": ["web", "auth-service", "payment-service", "payment-app", "payment-api", "catalog", "orders", "search"],
+    "social-network": _SOCIAL.split(),
     "tidb": ["basic-discovery", "basic-pd", "basic-tidb", "basic-tikv"],
 }
 LABELS = ("right", "wrong", "unclear")
 
 
 class Case(NamedTuple):
-    """One diagnosis, and what a careful reader thinks of it."""
+    """One diagnosis, what a careful reader thinks of it, and what is at work in its incident besides the truth."""
 
     incident: str
     half: str
@@ -39,6 +47,7 @@ class Case(NamedTuple):
     text: str
     truth: Truth
     inventory: tuple[str, ...]
+    beside: Beside = Beside()
 
     @property
     def name(self) -> str:
@@ -87,7 +96,9 @@ def _there(app: str, truth: Truth) -> tuple[str, ...]:
 def _of_task(task_id: str) -> Case:
     """A case of a task without a text."""
     task = resolved(task_id)
-    return Case(task_id, "", "", "", "", task.truth, _there(task.app, task.truth))
+    lasting = [one for one in causes(task.incident, task.namespace) if one.lasting]
+    beside = Beside(frozenset(), frozenset(one.family for one in lasting), frozenset(one.ref.name for one in lasting))
+    return Case(task_id, "", "", "", "", task.truth, _there(task.app, task.truth), beside)
 
 
 @functools.cache

@@ -9,7 +9,7 @@ import pytest
 
 from simcluster.eval.judge import judge
 from simcluster.eval.judge.reading import read
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 from simcluster.tasks.model import Truth
 from tests.transcripts import check
 
@@ -31,7 +31,7 @@ TRUTHS = {
 }  # fmt: skip
 
 
-def run(line: str) -> ExecResult:
+def run(line: str) -> Outcome:
     """`TRUTH ANSWER`: what was read, and the verdict. An answer in braces is a mapping."""
     name, _, text = line.partition(" ")
     answer = ast.literal_eval(text) if text.startswith("{") else text
@@ -39,7 +39,7 @@ def run(line: str) -> ExecResult:
     found = read(answer, INVENTORY)
     shown = verdict.to_dict()
     head = f"blamed {found.blamed} mentioned {found.mentioned} families {found.families} follows {found.follows}\n"
-    return ExecResult(
+    return Outcome(
         f"{head}{verdict.explain()}\n{shown['passed']} {shown['score']} {shown['yes']} {shown['dimensions']}\n"
     )
 

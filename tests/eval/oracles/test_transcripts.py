@@ -17,7 +17,8 @@ from simcluster.eval.oracles.check import Context
 from simcluster.eval.oracles.registry import checks
 from simcluster.faults.steps import IncidentStep, mechanism_of
 from simcluster.models.machine.containerspec import ContainerSpec
-from simcluster.models.machine.process import Answer, ExecResult
+from simcluster.models.machine.process import Answer
+from simcluster.models.userland.outcome import Outcome
 from tests.clusters.shop import NAMESPACE, ShopWorld
 from tests.transcripts import check
 
@@ -85,7 +86,7 @@ class Scene:
         """The containers are stopped so long while a check watches."""
         self.later = partial(self.throttled, *words)
 
-    def run(self, line: str) -> ExecResult:
+    def run(self, line: str) -> Outcome:
         """`CHECK {ARGUMENTS}`: the answer, or what is wrong with the arguments."""
         name, _, text = line.partition(" ")
         kind = checks()[name]
@@ -94,7 +95,7 @@ class Scene:
             made = kind(name, kind.Args.model_validate(args))
         except ValidationError as problem:
             first = problem.errors()[0]
-            return ExecResult("", f"{first['loc']} {first['msg']}\n", 1)
+            return Outcome("", f"{first['loc']} {first['msg']}\n", 1)
         context = Context(
             self.world, NAMESPACE, self.baseline, (self.mechanism,), self.world.sim.now  # type: ignore[arg-type]
         )  # fmt: skip
@@ -103,7 +104,7 @@ class Scene:
             self.world.run_for(100 * SECOND)
             self.later()
         answer = made.evaluate(context)
-        return ExecResult(f"{answer.passed} {answer.why}\n")
+        return Outcome(f"{answer.passed} {answer.why}\n")
 
     def patch(self, resource: str, name: str, *text: str) -> None:
         namespace = "" if resource == "nodes" else NAMESPACE

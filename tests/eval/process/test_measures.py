@@ -14,7 +14,7 @@ from simcluster.eval.process.steps import steps_of
 from simcluster.eval.process.transcript import HEAD, TAIL, Turn, read_jsonl, shortened, write_jsonl
 from simcluster.session.kinds import Effect
 from simcluster.session.log import Command
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 
 CART = ["show::deployments::cart", "show::deployments::*"]
 HEADER: dict[str, Any] = {
@@ -159,7 +159,7 @@ def test_means_over_runs() -> None:
 
 def test_a_transcript_is_read_as_it_was_written(tmp_path: Path) -> None:
     transcript = Transcript()
-    result = CommandResult("é\ud800" + "x" * 20_000 + "end", "", 3)
+    result = Outcome("é\ud800" + "x" * 20_000 + "end", "", 3)
     transcript.add(Command(1, "kubectl", "", "get pods\u2028", "", "", 3, "abc"), Effect("read"), result, 2)
     [turn] = transcript.turns
     assert turn.answer.startswith("é\\ud800x")

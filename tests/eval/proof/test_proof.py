@@ -21,7 +21,7 @@ from simcluster.eval.proof.attempts import ATTEMPTS, attempt
 from simcluster.eval.proof.leaks import leaks, secret_words
 from simcluster.eval.trajectory import Recorder, Verdict, verify
 from simcluster.faults.incident import Incident
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 from simcluster.tasks.model import FORBIDDEN, Task
 from simcluster.telemetry.metrics.columns import Columns, Group, gauge, labels
 from simcluster.world import World
@@ -68,9 +68,9 @@ class ShopEpisode:
     def fork(self) -> ShopEpisode:
         return fork(self)
 
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+    def kubectl(self, command: str, stdin: str = "") -> Outcome:
         if command not in ("repair", "repair roughly"):
-            return CommandResult("", "error: unknown command", 1)
+            return Outcome("", "error: unknown command", 1)
         self.recorder.command("kubectl", write=True, at_ns=self.world.sim.now)
         if command == "repair roughly":
             for ready in (False, True):  # the pod is away for two records
@@ -79,7 +79,7 @@ class ShopEpisode:
         client = self.world.client("kubernetes-admin", "kubectl")
         client.patch("services", NAMESPACE, "cart", {"spec": {"selector": {"version": None}}}, kind="merge")
         self.react()
-        return CommandResult("service/cart patched\n")
+        return Outcome("service/cart patched\n")
 
     def node(self, name: str) -> Any:
         raise AssertionError(name)

@@ -11,7 +11,7 @@ from rich.console import Console
 from simcluster.eval.report import evaluation_object, scoreboard, summarize
 from simcluster.eval.validation.chart import Line, Panel, chart_svg, map_svg, ticks
 from simcluster.eval.validation.finding import Finding, Share, alike, estimate
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 from tests.transcripts import check
 
 _HERE = Path(__file__).parent
@@ -29,21 +29,21 @@ RECORDS = [
 ]  # fmt: skip
 
 
-def run(line: str) -> ExecResult:
+def run(line: str) -> Outcome:
     if line == "scoreboard":
         console = Console(file=io.StringIO(), width=100, color_system="standard", force_terminal=True)
         console.print(scoreboard(RECORDS))
-        return ExecResult(console.file.getvalue())  # type: ignore[attr-defined]
+        return Outcome(console.file.getvalue())  # type: ignore[attr-defined]
     if line == "summary":
-        return ExecResult("".join(f"{name}: {entry}\n" for name, entry in summarize(RECORDS).items()))
+        return Outcome("".join(f"{name}: {entry}\n" for name, entry in summarize(RECORDS).items()))
     if line == "chart":
         lines = [Line("a<b", [(0.0, 0.0), (5.0, 3.7), (12.5, 1.0)]), Line("c", [(1.0, 9.5)])]
-        return ExecResult(chart_svg("T & U", [Panel("one", lines, [(4.0, "now")]), Panel("two", [Line("d", [])])]))
+        return Outcome(chart_svg("T & U", [Panel("one", lines, [(4.0, "now")]), Panel("two", [Line("d", [])])]))
     if line == "map":
-        return ExecResult(map_svg("M", ["1", "2", "3"], ["x", "y"], [[0.0, 0.5, 1.0], [0.25, 0.1, 0.9]], "→", "↓"))
+        return Outcome(map_svg("M", ["1", "2", "3"], ["x", "y"], [[0.0, 0.5, 1.0], [0.25, 0.1, 0.9]], "→", "↓"))
     if line == "ticks":
         peaks = (0.0, 0.3, 1.0, 1.1, 4.0, 9.99, 10.0, 37.0, 50.0, 1234.5)
-        return ExecResult("".join(f"{p}: {[round(t, 9) for t in ticks(p)]} {len(ticks(p, 8))}\n" for p in peaks))
+        return Outcome("".join(f"{p}: {[round(t, 9) for t in ticks(p)]} {len(ticks(p, 8))}\n" for p in peaks))
     assert line == "estimates"
     values = [estimate([2.0]), estimate([1.0, 2.0, 4.0]), estimate([float(n % 5) for n in range(40)])]
     shares = [Share(*pair) for pair in ((0, 10), (5, 10), (99, 100))]
@@ -52,7 +52,7 @@ def run(line: str) -> ExecResult:
         alike(Share(0, 50), Share(10, 10)),
         alike(Share(3, 10), Share(0.4, 0)),
     ]
-    return ExecResult("".join(f"{one.mean:.9f} {one.half:.9f}\n" for one in (*values, *shares)) + f"{both}\n")
+    return Outcome("".join(f"{one.mean:.9f} {one.half:.9f}\n" for one in (*values, *shares)) + f"{both}\n")
 
 
 def test_what_people_read(request: pytest.FixtureRequest) -> None:

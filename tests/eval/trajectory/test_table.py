@@ -11,7 +11,7 @@ import pytest
 
 from simcluster.eval.report.picture import incident_svg
 from simcluster.eval.trajectory.verifiers import charged, first_write_ns, verify
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 from tests.transcripts import check
 
 _HERE = Path(__file__).parent
@@ -67,16 +67,16 @@ def _some(draw: random.Random, share: float) -> list[str]:
     return [name for name in ("dns", "proxy") if draw.random() < share / 2]
 
 
-def run(line: str) -> ExecResult:
+def run(line: str) -> Outcome:
     """`verdict SEED` or `picture SEED`."""
     what, seed = line.split()
     header, records = drawn(int(seed))
     if what == "picture":
-        return ExecResult(incident_svg(header, records, "A <picture>"))
+        return Outcome(incident_svg(header, records, "A <picture>"))
     marks = header["marks"]
     begin = marks.get("incident", 0)
     charge = charged(records, begin, marks.get("paged", begin), header.get("unattended", ()))
-    return ExecResult(f"{json.dumps(verify(header, records).to_dict())}\n{charge} {first_write_ns(records)}\n")
+    return Outcome(f"{json.dumps(verify(header, records).to_dict())}\n{charge} {first_write_ns(records)}\n")
 
 
 def test_whole_verdicts_and_pictures(request: pytest.FixtureRequest) -> None:

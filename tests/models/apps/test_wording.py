@@ -11,9 +11,9 @@ import pytest
 from simcluster.models.apps.conversion import Renaming, converted
 from simcluster.models.apps.marks import fill
 from simcluster.models.apps.wording import describe
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.traffic.cluster.causes import DENIED, KINDS, UNCONNECTED, Cause
 from simcluster.models.traffic.graph.skin import Client
+from simcluster.models.userland.outcome import Outcome
 from tests.transcripts import check
 
 _HERE = Path(__file__).parent
@@ -63,13 +63,13 @@ def _converted(wanted: str, have: str) -> str:
     return f"{answer.outcome} {answer.status} {answer.delay_ns}\n{json.dumps(json.loads(answer.body), indent=1)}\n"
 
 
-def run(line: str) -> ExecResult:
+def run(line: str) -> Outcome:
     what, *words = line.split(" ", 2)
     if what == "client":
-        return ExecResult(_said(words[0]))
+        return Outcome(_said(words[0]))
     if what == "convert":
-        return ExecResult(_converted(*words))
-    return ExecResult(fill(" ".join(words), "<{}>".format) + "\n")
+        return Outcome(_converted(*words))
+    return Outcome(fill(" ".join(words), "<{}>".format) + "\n")
 
 
 def test_whole_texts(request: pytest.FixtureRequest) -> None:

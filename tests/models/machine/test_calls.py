@@ -14,10 +14,10 @@ from simcluster.models.machine.imagereference import parse_image
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.links import quality, tcp
 from simcluster.models.machine.network import ServiceKey
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.runtime import RuntimeFailure
 from simcluster.models.machine.storage import service, slow
 from simcluster.models.machine.storage.service import Rates
+from simcluster.models.userland.outcome import Outcome
 from tests.clusters.onemachine import one_machine, start
 from tests.transcripts import check
 
@@ -45,14 +45,14 @@ def names() -> dict[str, Any]:
 def test_whole_answers(request: pytest.FixtureRequest) -> None:
     known = names()
 
-    def run(line: str) -> ExecResult:
+    def run(line: str) -> Outcome:
         try:
             value = eval(line, known)
         except (ValueError, KeyError, RuntimeFailure) as error:
-            return ExecResult("", f"{type(error).__name__}: {error}\n")
+            return Outcome("", f"{type(error).__name__}: {error}\n")
         if isinstance(value, list) and len(value) > 8:
-            return ExecResult("".join(f"{one}\n" for one in value))
-        return ExecResult(f"{value!r}\n")
+            return Outcome("".join(f"{one}\n" for one in value))
+        return Outcome(f"{value!r}\n")
 
     def wait(seconds: str) -> None:
         known["node"].sim.run_for(int(float(seconds) * SECOND))

@@ -13,20 +13,20 @@ from pathlib import Path
 import pytest
 
 from simcluster.engine.clock import parse_duration
-from simcluster.models.machine.process import ExecResult
 from simcluster.models.traffic import graph as package
 from simcluster.models.traffic.aggregate import AggregateRun
 from simcluster.models.traffic.aggregate.state import Options
 from simcluster.models.traffic.exact import ExactRun
 from simcluster.models.traffic.graph import GraphSpec, Result, load_spec, spec_of
 from simcluster.models.traffic.graph.histogram import Histogram
+from simcluster.models.userland.outcome import Outcome
 from tests.transcripts import check
 
 _HERE = Path(__file__).parent
 _EXAMPLES = Path(package.__file__).parent / "examples"
 
 
-def run(line: str) -> ExecResult:
+def run(line: str) -> Outcome:
     """`ENGINE GRAPH [DURATION [STRATEGY]]`: what was counted."""
     engine, name, *more = line.split()
     path = _HERE / "graphs" / f"{name}.yaml"
@@ -34,7 +34,7 @@ def run(line: str) -> ExecResult:
     if more:
         spec = _shortened(spec, more[0])
     result = ExactRun(spec, 3).run() if engine == "exact" else AggregateRun(spec, 3, options=Options()).run()
-    return ExecResult("".join(f"{row}\n" for row in rows(result)))
+    return Outcome("".join(f"{row}\n" for row in rows(result)))
 
 
 def _shortened(spec: GraphSpec, duration: str) -> GraphSpec:
@@ -63,7 +63,7 @@ def rows(result: Result) -> Iterator[str]:
         yield f"{name}: arrivals rejected served errors late, queue up hits lookups pause, busy working, wait, sojourn"
         for one in [*services, result.service_totals[name]]:
             counts = f"{one.arrivals} {one.rejected} {one.served} {one.errors} {one.late}"
-            state = f"{one.queue_end} {one.up} {one.hits} {one.lookups} {one.pause_ns}"
+            state = f"{one.queue_end} {one.up} {one.hits} {one.lookups} {one.delay_ns}"
             means = f"{one.queue:.4f} {one.busy:.4f} {one.working:.4f}"
             yield f"  {counts}, {state}, {means}, {_times(one.wait)}, {_times(one.sojourn)}"
     for name, edges in result.edges.items():

@@ -7,6 +7,7 @@ import datetime
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -15,9 +16,10 @@ from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
+import wsproto
 from mcp import Client, StdioServerParameters
 
 from tests.surface.http.served import Answer, ServedCluster
@@ -164,8 +166,58 @@ def test_grafana_finds_what_its_data_sources_ask_for(observed: Observed) -> None
     assert observed.data(f"{logs}/index/volume_range?{loki}&since=1h&step=5m")["resultType"] == "matrix"
     detected = observed.get(f"{logs}/detected_labels?{loki}&since=1h").json["detectedLabels"]
     assert {"label": "app", "cardinality": 1} in detected
+    fields = observed.get(f"{logs}/detected_fields?{loki}&since=1h").json["fields"]
+    assert {"label": "caller", "type": "string", "parsers": ["logfmt"]}.items() <= fields[0].items()
+    assert observed.data(f"{logs}/patterns?{loki}&since=1h")[0]["samples"]
+    assert observed.data(f"{logs}/format_query?{loki}") == '{app="loki"}'
+    volume = "query=sum%20by(level)(count_over_time(%7Bapp%3D%22loki%22%7D%7Cdrop%20__error__%5B1m%5D))"
+    assert observed.data(f"{logs}/query_range?{volume}&since=1h&step=60")["resultType"] == "matrix"
     traces = "/jaeger/api"
     assert observed.data(f"{traces}/services") == []
     assert observed.data(f"{traces}/services/frontend/operations") == []
     assert observed.data(f"{traces}/traces?service=frontend&limit=20&lookback=1h") == []
     assert observed.data(f"{traces}/dependencies?endTs={now}000&lookback=3600000") == []
+    silences = "/alertmanager/api/v2"
+    assert observed.get(f"{silences}/status").json["versionInfo"]["version"]
+    assert observed.get(f"{silences}/receivers").json
+    assert observed.get(f"{silences}/alerts/groups?active=true").code == 200
+    assert b"Healthy" in observed.get("/prometheus/-/healthy").body
+    assert observed.get("/alertmanager/-/healthy").body == b"OK"
+    assert b"up{" in observed.get("/prometheus/federate?match[]=up").body
+
+
+def followed(observed: Observed, query: str, messages: int) -> list[dict[str, Any]]:
+    """So many messages of a `tail`, then the client goes."""
+    place = urlsplit(observed.desk)
+    peer = wsproto.WSConnection(wsproto.ConnectionType.CLIENT)
+    given = b"Basic " + b64encode(f"a:{place.password}".encode())
+    asked = wsproto.events.Request(
+        host=str(place.hostname), target=f"/loki/api/v1/tail?{query}", extra_headers=[(b"authorization", given)]
+    )
+    found: list[dict[str, Any]] = []
+    with socket.create_connection((place.hostname, place.port), timeout=60) as wire:
+        wire.sendall(peer.send(asked))
+        while len(found) < messages:
+            peer.receive_data(wire.recv(65536))
+            for event in peer.events():
+                if isinstance(event, wsproto.events.TextMessage):
+                    found.append(json.loads(event.data))
+                elif isinstance(event, wsproto.events.RejectData):
+                    return [{"refused": event.data.decode()}]
+        wire.sendall(peer.send(wsproto.events.CloseConnection(1000)))
+    return found
+
+
+def test_lines_are_followed_as_they_come(observed: Observed) -> None:
+    create = "create deployment chat --image=busybox -- sh -c 'while true; do echo hello; sleep 1; done'"
+    observed.served.desk("/sh", f"kubectl {create}")
+    observed.served.desk("/wait", "40s")
+    query = quote('{app="chat"} |= "hello"')
+    first, *rest = followed(observed, f"query={query}&limit=5", 6)
+    assert len(first["streams"]) == 5
+    lines = [(int(at), line) for one in (first, *rest) for each in one["streams"] for at, line in each["values"]]
+    assert lines == sorted(set(lines))
+    assert {line for _, line in lines} == {"hello"}
+    assert first["streams"][0]["stream"]["app"] == "chat"
+    assert lines[-1][0] - lines[4][0] > 4e9
+    assert "could not parse" in followed(observed, f"query={query}&start=yesterday", 1)[0]["refused"]

@@ -18,7 +18,7 @@ from simcluster.surface.http.authentication import Credentials
 from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.http.kubernetes import KubernetesApi
 from simcluster.surface.http.server import LOOPBACK, Served, listening
-from simcluster.surface.protocols import CommandResult, HttpAnswer
+from simcluster.surface.protocols import HttpAnswer, Outcome
 from simcluster.testing.golden.requests import Recording, Replayed, differences, replay
 from simcluster.testing.recordings import recordings
 
@@ -49,7 +49,7 @@ class ApiDoor:
     def catch_up(self) -> None:
         """Time passes when the test says so."""
 
-    def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> CommandResult:
+    def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> Outcome:
         raise ValueError(tool)
 
 

@@ -11,7 +11,7 @@ from simcluster.api.request import Request, Response
 from simcluster.api.server import Api
 from simcluster.engine import SECOND, Simulation
 from simcluster.surface.kubectl import Kubectl
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -78,7 +78,7 @@ class World:
             text = text.replace(before, after)
         return text
 
-    def run(self, line: str, stdin: str = "") -> CommandResult:
+    def run(self, line: str, stdin: str = "") -> Outcome:
         self.written.clear()
         self.shown.clear()
         return self.kubectl.run(line, stdin, self.files)
@@ -188,16 +188,14 @@ def test_a_new_definition_reaches_discovery(world: World) -> None:
 
 def test_a_folder_with_one_bad_file(world: World) -> None:
     world.files.update({"dir/a.yaml": CONFIG, "dir/b.yaml": BAD, "dir/z.yaml": CONFIG.replace("name: c", "name: z")})
-    assert world.run("apply -f dir") == CommandResult(
-        "configmap/c created\nconfigmap/z created\n", "error: " + BAD_TEXT, 1
-    )
+    assert world.run("apply -f dir") == Outcome("configmap/c created\nconfigmap/z created\n", "error: " + BAD_TEXT, 1)
     exists = "Error from server (AlreadyExists): error when creating "
     assert world.err("create -f dir") == (
         f'{exists}"dir/a.yaml": configmaps "c" already exists\n'
         f'{exists}"dir/z.yaml": configmaps "z" already exists\n{BAD_TEXT}'
     )
     assert world.run("label -f dir x=y").stdout == "configmap/c labeled\nconfigmap/z labeled\n"
-    assert world.run("delete -f dir") == CommandResult(
+    assert world.run("delete -f dir") == Outcome(
         'configmap "c" deleted\nconfigmap "z" deleted\n', "error: " + BAD_TEXT, 1
     )
     missing = "Error from server (NotFound): configmaps "
@@ -276,7 +274,7 @@ def test_raw_requests(world: World) -> None:
 
 def test_a_delete_of_cluster_scoped_objects_under_a_namespace_warns(world: World) -> None:
     warning = "Warning: deleting cluster-scoped resources, not scoped to the provided namespace\n"
-    assert world.run("delete ns kube-system -n default --dry-run=client") == CommandResult(
+    assert world.run("delete ns kube-system -n default --dry-run=client") == Outcome(
         'namespace "kube-system" deleted (dry run)\n', warning
     )
     assert world.err("delete ns,node x y -n q") == warning + "".join(
@@ -339,7 +337,7 @@ def test_several_objects_are_edited_as_one_list(world: World) -> None:
     assert result.stdout == "configmap/c skipped\n"
     assert result.stderr.endswith("error: At least one of apiVersion, kind and name was changed\n")
     world.changes = []
-    assert world.run("edit cm c d") == CommandResult("", "Edit cancelled, no changes made.\n")
+    assert world.run("edit cm c d") == Outcome("", "Edit cancelled, no changes made.\n")
 
 
 def test_an_invalid_edit_opens_the_editor_again(world: World) -> None:
@@ -370,7 +368,7 @@ def test_create_edits_before_it_creates(world: World) -> None:
         "  namespace: default\n"
     )
     world.changes = []
-    assert world.run("create --edit -f c.yaml") == CommandResult("", "Edit cancelled, no changes made.\n")
+    assert world.run("create --edit -f c.yaml") == Outcome("", "Edit cancelled, no changes made.\n")
     assert not world.written
     assert world.err("create --edit -f c.yaml -o name") == (
         'error: unable to match a printer suitable for the output format "name", allowed formats are: json,yaml\n'
@@ -393,7 +391,7 @@ def test_a_manifest_without_a_name_never_means_a_collection(
 ) -> None:
     world.ok("create -f c.yaml")
     result = world.run(f"{line} -f -", f"apiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\n")
-    assert result == CommandResult("", f"error: {refusal}\n", 1)
+    assert result == Outcome("", f"error: {refusal}\n", 1)
     assert not world.written
     assert world.ok("get cm -o name") == "configmap/c\n"
 

@@ -8,7 +8,7 @@ import pytest
 
 from simcluster.engine import SECOND, Snapshot
 from simcluster.surface.kubectl import Kubectl
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 from simcluster.world.world import World
 
 SETS = """\
@@ -40,7 +40,7 @@ class Cluster:
         self.world = world
         self.kubectl: Kubectl = world.kubectl()
 
-    def run(self, line: str, stdin: str = "") -> CommandResult:
+    def run(self, line: str, stdin: str = "") -> Outcome:
         return self.kubectl.run(line, stdin)
 
     def ok(self, line: str, stdin: str = "") -> str:

@@ -83,7 +83,7 @@ def server() -> Server:
 
 
 def run(server: Server, line: str) -> tuple[str, str, int]:
-    return tuple(Kubectl(server, server, namespace="shop").run(line))
+    return Kubectl(server, server, namespace="shop").run(line)[:3]
 
 
 def test_logs_name_the_default_container(server: Server) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from simcluster.api.request import Request
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 from tests.clusters.bareserver import BareServer
 
 DEPLOYMENT = """\
@@ -140,7 +140,7 @@ def test_label_and_patch_print_a_local_object_as_the_file_has_it(world: World) -
     ],
 )
 def test_local_refusals(world: World, line: str, printed: str) -> None:
-    assert world.run(line) == CommandResult("", printed, 1)
+    assert world.run(line) == Outcome("", printed, 1)
     assert not world.requests
 
 
@@ -175,7 +175,7 @@ def test_a_token_decides_who_asks(world: World) -> None:
     token = world.ok("create token robot").strip()
     who = world.ok(f"auth whoami --token={token}")
     assert "system:serviceaccount:default:robot" in who
-    assert world.run("get pods --token=nonsense") == CommandResult(
+    assert world.run("get pods --token=nonsense") == Outcome(
         "", "error: You must be logged in to the server (Unauthorized)\n", 1
     )
     assert world.ok("get cm -o name") == ""  # the next command is the administrator's again

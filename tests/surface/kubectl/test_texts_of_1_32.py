@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from simcluster.engine import SECOND
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface.protocols import Outcome
 from simcluster.world import World
 
 _OBJECTS = """
@@ -104,7 +104,7 @@ def world() -> World:
     return made
 
 
-def run(world: World, command: str) -> CommandResult:
+def run(world: World, command: str) -> Outcome:
     return world.kubectl(namespace="zoo").run(command)
 
 

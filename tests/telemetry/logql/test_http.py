@@ -137,7 +137,10 @@ def test_the_other_pages() -> None:
     assert ask("/ready") == (200, "ready\n")
     assert ask("/loki/api/v1/nope") == (404, "404 page not found\n")
     assert ask("/loki/api/v1/labels", method="DELETE")[0] == 405
-    assert ask("/loki/api/v1/tail", query='{app="geo"}')[0] == 501
+    assert ask("/loki/api/v1/tail", query='{app="geo"}') == (400, "Bad Request\n")
+    assert ask("/loki/api/v1/tail", query='{app="geo"}', delay_for="6") == (400, "delay_for can't be greater than 5")
+    assert ask("/loki/api/v1/rules") == (404, "no rule groups found\n")
+    assert json.loads(ask("/prometheus/api/v1/rules")[1])["data"] == {"groups": []}
     assert json.loads(ask("/loki/api/v1/status/buildinfo")[1])["version"]
     assert 'loki_distributor_lines_received_total{tenant="fake"} 102\n' in ask("/metrics")[1]
 

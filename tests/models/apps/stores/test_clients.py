@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simcluster.models.apps.stores.clients import Place, options_from, url_of
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 from tests.clusters.storebench import StoreBench
 
 
@@ -19,7 +19,7 @@ def bench(image: str, port: int, client: str = "", **env: str) -> StoreBench:
     return made
 
 
-def ran(made: StoreBench, pod: str, *argv: str, stdin: str = "") -> ExecResult:
+def ran(made: StoreBench, pod: str, *argv: str, stdin: str = "") -> Outcome:
     result = made.container(pod).program.run_with_input(argv, stdin)
     assert result is not None, argv
     return result
@@ -42,7 +42,7 @@ def test_psql_from_another_pod_wants_a_password() -> None:
     address = made.network.zone["store.shop.svc.cluster.local"]
     head = f'psql: error: connection to server at "store" ({address}), port 5432 failed: '
     asked = ("-h", "store", "-U", "postgres", "-tAc", "select 1")
-    assert ran(made, "cli", "psql", *asked) == ExecResult("", f"{head}fe_sendauth: no password supplied\n", 2)
+    assert ran(made, "cli", "psql", *asked) == Outcome("", f"{head}fe_sendauth: no password supplied\n", 2)
     assert ran(made, "cli", "env", "PGPASSWORD=s3cret", "psql", *asked).stdout == "1\n"
     wrong = ran(made, "cli", "env", "PGPASSWORD=no", "psql", *asked)
     assert wrong.stderr == f'{head}FATAL:  password authentication failed for user "postgres"\n'
@@ -75,7 +75,7 @@ def test_mongosh_by_url_and_host() -> None:
     assert ran(made, "cli", "mongosh", "mongodb://root:s3cret@store:27017/admin", *evaluate).stdout == "{ ok: 1 }\n"
     assert ran(made, "cli", "mongosh", "--host", "store", "-u", "root", "-p", "s3cret", *evaluate).code == 0
     wrong = ran(made, "cli", "mongosh", "--host", "store", "-u", "root", "-p", "no", *evaluate)
-    assert wrong == ExecResult("", "MongoServerError: Authentication failed.\n", 1)
+    assert wrong == Outcome("", "MongoServerError: Authentication failed.\n", 1)
     assert ran(made, "cli", "mongosh", "--host", "nope", *evaluate).stderr == (
         "MongoNetworkError: getaddrinfo ENOTFOUND nope\n"
     )
@@ -97,9 +97,9 @@ def test_mysql_asks_everybody_for_a_password() -> None:
     assert (good.stdout.splitlines()[0], good.stderr) == ("Database", warning)
     bad = ran(made, "store", "mysql", "-uroot", "-pno", "-e", "select 1")
     denied = "ERROR 1045 (28000): Access denied for user 'root'@'localhost' (using password: YES)\n"
-    assert bad == ExecResult("", warning + denied, 1)
+    assert bad == Outcome("", warning + denied, 1)
     far = ran(made, "cli", "env", "MYSQL_PWD=s3cret", "mysql", "-h", "store", "-uroot", "shop", "-e", "show tables")
-    assert far == ExecResult("Tables_in_shop\ndata\n", "", 0)
+    assert far == Outcome("Tables_in_shop\ndata\n", "", 0)
     status = "show status like 'Threads_connected'; select user, host from mysql.user; show grants for 'app'@'%'"
     shown = ran(made, "store", "mysql", "-uroot", "-ps3cret", "-e", status).stdout
     assert "Threads_connected\t1\n" in shown

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 from tests.clusters.storebench import StoreBench
 from tests.transcripts import check
 
@@ -53,7 +53,7 @@ class Scene:
         client, operation, user = called
         self.bench.caller(port, client, operation, rps=20.0, user=user, password="s3cret", database="shop")
 
-    def run(self, line: str) -> ExecResult | None:
+    def run(self, line: str) -> Outcome | None:
         pod, colon, command = line.partition(": ")
         words = shlex.split(command if colon and pod == "cli" else line)
         return self.bench.container(pod if colon and pod == "cli" else "store").program.run_with_input(words, "")
@@ -80,13 +80,13 @@ def test_all_that_is_printed(request: pytest.FixtureRequest, name: str) -> None:
     verbs = scene.verbs()
     logged: list[str] = []
 
-    def run(line: str) -> ExecResult | None:
+    def run(line: str) -> Outcome | None:
         if line == "log":
             fresh = scene.bench.text().split("\n")[len(logged) :]
             logged.extend(fresh)
-            return ExecResult("\n".join(fresh))
+            return Outcome("\n".join(fresh))
         if line == "stats":
-            return ExecResult(scene.bench.store().stats())
+            return Outcome(scene.bench.store().stats())
         return scene.run(line)
 
     def restart() -> None:

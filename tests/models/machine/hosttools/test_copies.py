@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import Pausing
 from simcluster.models.machine.shell.files import Layer
 from simcluster.models.machine.storage import slow
 from tests.clusters.onemachine import one_machine
@@ -24,9 +23,10 @@ def with_data() -> Machine:
 
 def seconds(machine: Machine, *argv: str) -> float:
     done = machine.run(argv)
-    assert isinstance(done, Pausing)
+    assert done is not None
+    assert done.delay_ns
     assert (done.stderr, done.code) == ("", 0)
-    return done.pause_ns / 1e9
+    return done.delay_ns / 1e9
 
 
 def test_data_are_copied_with_what_the_store_knows_of_them() -> None:

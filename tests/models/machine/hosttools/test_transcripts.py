@@ -11,9 +11,9 @@ from simcluster.engine import SECOND
 from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.linux import LinuxMachine
-from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.storage import slow
 from simcluster.models.machine.storage.service import Rates
+from simcluster.models.userland.outcome import Outcome
 from tests.clusters.nodes import ScriptedCatalog
 from tests.clusters.onemachine import one_machine, start
 from tests.transcripts import check
@@ -50,13 +50,13 @@ class Scene:
             if result is None:
                 return None
             stdout, stderr = stdout + result.stdout, stderr + result.stderr
-            if not isinstance(result, Pausing):
+            if not result.delay_ns:
                 break
-            self.node.sim.run_for(result.pause_ns)
-            if not result.argv:
+            self.node.sim.run_for(result.delay_ns)
+            if not result.then:
                 break
-            result = self.node.run(list(result.argv), result.stdin)
-        return ExecResult(stdout, stderr, result.code)
+            result = self.node.run(list(result.then), result.then_stdin)
+        return Outcome(stdout, stderr, result.code)
 
     def neighbour(self) -> None:
         """Another machine on the network."""

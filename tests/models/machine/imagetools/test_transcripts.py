@@ -10,7 +10,7 @@ from simcluster.engine import SECOND
 from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.imagetools.execute import timed
 from simcluster.models.machine.network import ServiceKey
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 from tests.clusters.onemachine import one_machine, start
 from tests.transcripts import check
 
@@ -46,7 +46,7 @@ class Scene:
         network.set_rules("worker-1", ServiceKey("10.96.1.9", 80), (), drop=True)
         network.set_name("dropped.shop.svc.cluster.local", "10.96.1.9")
 
-    def run(self, line: str) -> ExecResult | None:
+    def run(self, line: str) -> Outcome | None:
         command, _, given = line.partition(" <<<< ")
         done = timed(self.cli, ["sh", "-c", command], given)
         if done is None:

@@ -14,7 +14,7 @@ def test_a_free_clock_runs_away_and_chronyd_brings_it_back():
     clock.set_drift(500.0)
     node.sim.run_for(1000 * SECOND)
     assert clock.offset_ns() == 500_000_000
-    assert node.run(["chronyc", "tracking"]) == ("", "506 Cannot talk to daemon\n", 1)
+    assert node.run(["chronyc", "tracking"])[:3] == ("", "506 Cannot talk to daemon\n", 1)
     assert "NTP service: inactive" in node.run(["timedatectl"]).stdout
     node.control("start", "chrony")
     node.sim.run_for(20 * SECOND)
@@ -114,7 +114,8 @@ def test_date_reads_dates():
     node = one_machine()
     assert node.run(["date", "-d", "@0", "+%F %T"]).stdout == "1970-01-01 00:00:00\n"
     assert node.run(["date", "-u", "-R"]).stdout == "Mon, 02 Mar 2026 09:00:00 +0000\n"
-    assert node.run(["date", "-x"]) == ("", "date: invalid option -- 'x'\nTry 'date --help' for more information.\n", 1)
+    refused = "date: invalid option -- 'x'\nTry 'date --help' for more information.\n"
+    assert node.run(["date", "-x"])[:3] == ("", refused, 1)
 
 
 def test_what_was_stamped_by_a_wrong_clock_keeps_its_stamp():

@@ -12,11 +12,12 @@ from simcluster.models.machine.container import Container, Sandbox
 from simcluster.models.machine.containerspec import ContainerSpec, Mount
 from simcluster.models.machine.imagetools import execute
 from simcluster.models.machine.network import Network, ServiceKey
-from simcluster.models.machine.process import Answer, Call, ExecResult
+from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.container import ShellProgram, can_run
 from simcluster.models.userland.grammar import compile_script
 from simcluster.models.userland.lexer import ShellSyntaxError
+from simcluster.models.userland.outcome import Outcome
 
 
 class Node:
@@ -63,7 +64,7 @@ class Catalog:
     def program_named(self, container: Container, argv: tuple[str, ...], environment: dict[str, str]) -> Program | None:
         return Idle(container) if argv[0] == "myserver" else None
 
-    def client(self, container: Container, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def client(self, container: Container, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         return None
 
 
@@ -77,7 +78,7 @@ def make(*argv: str, env: dict[str, str] | None = None, mounts: tuple[Mount, ...
         cast(Any, node),
         sandbox,
         ContainerSpec(
-            "shop", "web-0", "uid", "app", "busybox", argv, env=tuple((env or {}).items()), mounts=mounts, **spec
+            "shop", "web-0", "uid", "app", "acme/tools:1", argv, env=tuple((env or {}).items()), mounts=mounts, **spec
         ),
         "c1",
     )
@@ -88,6 +89,13 @@ def make(*argv: str, env: dict[str, str] | None = None, mounts: tuple[Mount, ...
 
 def log_of(container: Container) -> list[str]:
     return [line.text for line in container.log.read()]
+
+
+def executed(container: Container, argv: list[str]) -> tuple[str, str, int]:
+    """What a command of the image prints, and its status."""
+    result = execute.run(container, argv)
+    assert result is not None, argv
+    return result[:3]
 
 
 def run(script: str, seconds: float = 3600, **more: Any) -> Container:
@@ -222,7 +230,7 @@ def test_server_takes_the_place_of_the_shell() -> None:
     container = make("sh", "-c", "echo starting; exec myserver --port 8080")
     container.start()
     assert container.sandbox.listens_on(8080)
-    assert execute.run(container, ["wget", "-qO-", "http://localhost:8080/x/y"]) == (
+    assert executed(container, ["wget", "-qO-", "http://localhost:8080/x/y"]) == (
         "", "wget: server returned error: HTTP/1.1 404 Not Found\n", 1,
     )  # fmt: skip
     container.terminate()
@@ -242,11 +250,14 @@ def test_script_of_a_config_map() -> None:
 def test_files_live_as_long_as_their_layer() -> None:
     mounts = (Mount("/cache", "emptyDir", volume="cache"),)
     container = run("touch /tmp/healthy; mkdir /cache/d; echo kept > /cache/d/f; sleep 3600", 10, mounts=mounts)
-    assert execute.run(container, ["cat", "/tmp/healthy"]) == ("", "", 0)
+    assert executed(container, ["cat", "/tmp/healthy"]) == ("", "", 0)
     again = Container(container.sim, container.machine, container.sandbox, container.spec, "c2")
-    assert execute.run(again, ["cat", "/cache/d/f"]) == ("kept\n", "", 0)
-    result = execute.run(again, ["cat", "/tmp/healthy"])
-    assert result == ("", "cat: can't open '/tmp/healthy': No such file or directory\n", 1)
+    assert executed(again, ["cat", "/cache/d/f"]) == ("kept\n", "", 0)
+    assert executed(again, ["cat", "/tmp/healthy"]) == (
+        "",
+        "cat: can't open '/tmp/healthy': No such file or directory\n",
+        1,
+    )
 
 
 def test_commands_in_a_container() -> None:
