@@ -24,7 +24,7 @@ from simcluster.models.apps.brokers.groups import Group, Member, Place
 from simcluster.models.apps.brokers.topics import Topic
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.stores.folder import DataFolder
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 from simcluster.models.traffic.cluster.server import Observed, Server
 
@@ -143,11 +143,11 @@ class KafkaProgram(ServerProgram):
         self._touched = int(TOUCHED * self._heap)
         return BrokerServer(self, replace(self.service_spec(), memory_base=self._memory()))
 
-    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+    def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """The tools in `/opt/kafka/bin`: each is a JVM of its own in this container."""
         return self.run_with_input(argv, "")
 
-    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """The same with what they read."""
         return tools.run(self, argv, stdin)
 

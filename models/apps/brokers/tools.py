@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
     from simcluster.models.apps.brokers.groups import Group, Place
@@ -21,7 +21,7 @@ _FLAGS = (
     *("--all-topics", "--all-groups", "--from-beginning", "--if-not-exists", "--if-exists", "--to-earliest"),
     *("--to-latest", "--members", "--state", "--offsets", "--verbose", "--version", "--help"),
 )
-_KILLED = ExecResult("", "", 137)
+_KILLED = Outcome("", "", 137)
 _COLUMNS = (
     "GROUP",
     "TOPIC",
@@ -39,7 +39,7 @@ class _Wrong(Exception):
     """A tool ends with an error."""
 
 
-def run(broker: KafkaProgram, argv: tuple[str, ...], stdin: str = "") -> ExecResult | None:
+def run(broker: KafkaProgram, argv: tuple[str, ...], stdin: str = "") -> Outcome | None:
     """A command line; None if it is another program's."""
     name = argv[0].rpartition("/")[2] if argv else ""
     tool = _TOOLS.get(name)
@@ -49,20 +49,20 @@ def run(broker: KafkaProgram, argv: tuple[str, ...], stdin: str = "") -> ExecRes
         return _KILLED
     options = _options(argv[1:])
     if "--version" in options:
-        return ExecResult("3.9.1\n")
+        return Outcome("3.9.1\n")
     server = options.get("--bootstrap-server", options.get("--broker-list", ""))
     if not server:
-        return ExecResult("", 'Missing required argument "[bootstrap-server]"\n', 1)
+        return Outcome("", 'Missing required argument "[bootstrap-server]"\n', 1)
     host, _, port = server.partition(",")[0].rpartition(":")
     if host not in ("localhost", "127.0.0.1", "kafka", broker.container.sandbox.address) or port != "9092":
         why = f"Couldn't resolve server {server} from bootstrap.servers as DNS resolution failed for {host}"
-        return ExecResult("", f'Exception in thread "main" org.apache.kafka.common.config.ConfigException: {why}\n', 1)
+        return Outcome("", f'Exception in thread "main" org.apache.kafka.common.config.ConfigException: {why}\n', 1)
     if broker.server is None:
-        return ExecResult("", "Timed out waiting for a node assignment. Call: listTopics\n", 1)
+        return Outcome("", "Timed out waiting for a node assignment. Call: listTopics\n", 1)
     try:
-        return ExecResult(tool(broker, options, stdin))
+        return Outcome(tool(broker, options, stdin))
     except _Wrong as wrong:
-        return ExecResult("", f"{wrong}\n", 1)
+        return Outcome("", f"{wrong}\n", 1)
 
 
 def _options(words: tuple[str, ...]) -> dict[str, str]:
