@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from simcluster.models.apps.marks import may_contain
 from simcluster.models.machine.container import Container
 from simcluster.tasks.model import Task
-from simcluster.telemetry.logs import LogFile, LogLine
+from simcluster.telemetry.alertmanager.state import Alertmanager
+from simcluster.telemetry.logs import Entry, LogLine
 from simcluster.telemetry.traces.store import TraceStore
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def secret_words(task: Task) -> list[str]:
 
 
 def leaks(world: World, task: Task) -> list[str]:
-    """Where secret words can be read: API objects (Events, rules among them), logs, audit, journals, spans,
-    metrics, alerts.
+    """Where secret words can be read: API objects (Events, rules among them), logs and what Loki has of them, audit,
+    journals, spans, metrics, alerts.
     """
     words = secret_words(task)
     found: list[str] = []
@@ -51,12 +52,13 @@ def readable(world: World, words: Sequence[str]) -> Iterator[tuple[str, str]]:
     for name, machine in sorted(world.machines.items()):
         for container in machine.runtime.containers():
             place = f"the log of {container.spec.namespace}/{container.spec.pod_name}"
-            yield place, "\n".join(_lines(container.log, words, known))
+            yield place, "\n".join(_lines(container.log.entries(container.log.start), words, known))
             yield f"the traces in {container.spec.pod_name}", "\n".join(_spoken(container))
         for path, log in machine.program_logs.items():
-            yield f"{path} of {name}", "\n".join(_lines(log, words, known))
+            yield f"{path} of {name}", "\n".join(_lines(log.entries(log.start), words, known))
         yield f"the journal of {name}", "\n".join(entry.text for entry in machine.journal())
     yield from _measured(world)
+    yield from _collected(world, words, known)
 
 
 def _spoken(container: Container) -> Iterator[str]:
@@ -70,9 +72,9 @@ def _spoken(container: Container) -> Iterator[str]:
             yield from (span.operation, span.source.service, *(f"{key}={value}" for key, value in tags))
 
 
-def _lines(log: LogFile, words: Sequence[str], known: dict[str, bool]) -> Iterator[str]:
-    """Lines of a log; of those that nobody has read yet only such as may hold a word, by what they are worded from."""
-    for entry in log.entries(log.start):
+def _lines(entries: Iterable[Entry], words: Sequence[str], known: dict[str, bool]) -> Iterator[str]:
+    """Lines; of those that nobody has read yet only such as may hold a word, by what they are worded from."""
+    for entry in entries:
         if isinstance(entry, LogLine):
             yield entry.text
             continue
@@ -95,3 +97,17 @@ def _measured(world: World) -> Iterator[tuple[str, str]]:
                 words.update(dict.fromkeys(word for _, labels in form.series for pair in labels for word in pair))
                 words.update(dict.fromkeys(word for labels in layout.labels for pair in labels for word in pair))
             yield f"the metrics of {target} (pod {place})", "\n".join(words)
+
+
+def _collected(world: World, words: Sequence[str], known: dict[str, bool]) -> Iterator[tuple[str, str]]:
+    """What Loki keeps: labels and lines, of files that are gone, too; and what Alertmanager knows."""
+    for pod, lines in world.programs.logs.stores.items():
+        for labels, entries in lines.kept():
+            named = " ".join(f"{name}={value}" for name, value in labels)
+            yield f"the lines of {named} in Loki (pod {pod})", "\n".join([named, *_lines(entries, words, known)])
+    for name, machine in sorted(world.machines.items()):
+        for container in machine.runtime.containers():
+            manager = getattr(getattr(container, "program", None), "manager", None)
+            if isinstance(manager, Alertmanager):
+                alerts = (f"{alert.labels} {alert.annotations}" for alert in manager.alerts.values())
+                yield f"the alerts of {container.spec.pod_name} on {name}", "\n".join(alerts)

@@ -93,8 +93,9 @@ def c1(context: Context) -> None:
     whole = sum(raw) + 20_000.0**-0.3 / 0.3 - 200_000.0**-0.3 / 0.3  # the rarer items never come back in time
     weights = [w / whole for w in raw]
     times = []
+    count = context.size(8, 3) if context.engine == "exact" else 1  # counts of even arrivals have no chance in them
     for cap in (5, 10, 20, 100):
-        runs = [run.services["app"] for run in context.runs(cold_graph(cap), context.size(8, 3))]
+        runs = [run.services["app"] for run in context.runs(cold_graph(cap), count)]
         shares = [sum(row.hits for row in rows[22:26]) / sum(row.lookups for row in rows[22:26]) for rows in runs]
         expected = theory.cold_cache(weights, 1000.0, cap, 20.0, 0.1)
         context.note(f"hit rate 20 s after the flush, backend of {cap}/s", expected,

@@ -168,7 +168,7 @@ def k4(context: Context) -> None:
     )
     world.apply(service, namespace=NAMESPACE)
     _until(world, lambda: _ready(world) == 4, MINUTE)
-    users = world.add_users(NAMESPACE, "web", 400.0)
+    users = world.add_users(NAMESPACE, "web", 4000.0)
     world.run_for(2 * MINUTE)
     used = [container.cpu_ns for machine in world.machines.values() for container in machine.runtime.containers()
             if container.spec.name == "web"]  # fmt: skip
@@ -185,13 +185,13 @@ def k4(context: Context) -> None:
     )
     world.run_for(2 * MINUTE)
     context.note("replicas at the load of the target", 4.0, float(_wanted(world)), 0.0)
-    users.rps, began = 800.0, world.sim.now
+    users.rps, began = 8000.0, world.sim.now
     _until(world, lambda: _wanted(world) >= 7, 5 * MINUTE)
     # One sync (15 s) behind a window of metrics (15 s).
     context.note("twice the load to scaling up (s)", 30.0, (world.sim.now - began) / SECOND, 0.0, "above")
     world.run_for(2 * MINUTE)
     context.note("replicas at twice the load", 8.0, float(_wanted(world)), 0.0)
-    users.rps, began = 400.0, world.sim.now
+    users.rps, began = 4000.0, world.sim.now
     before = _wanted(world)
     _until(world, lambda: _wanted(world) < before, 12 * MINUTE)
     context.note("half the load to scaling down (s)", 300.0, (world.sim.now - began) / SECOND, 0.0, "below")

@@ -14,6 +14,7 @@ from simcluster.api.client import Client
 from simcluster.api.objects import ApiObject, Json, name_of, owner_reference, thaw
 from simcluster.api.request import ADMIN, User
 from simcluster.api.server import Api
+from simcluster.control.logs.loki import LogDatabases
 from simcluster.control.prometheus.program import Databases
 from simcluster.engine import MINUTE, Simulation, format_rfc3339
 from simcluster.models.machine.container import Container
@@ -161,7 +162,7 @@ class ShopPrograms:
     """Programs, none of which measures anything."""
 
     def __init__(self) -> None:
-        self.databases = Databases()
+        self.databases, self.logs = Databases(), LogDatabases()
 
 
 class ShopWorld:

@@ -24,9 +24,9 @@ from simcluster.models.apps.brokers.groups import Group, Member, Place
 from simcluster.models.apps.brokers.topics import Topic
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.stores.folder import DataFolder
-from simcluster.models.userland.outcome import Outcome
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 from simcluster.models.traffic.cluster.server import Observed, Server
+from simcluster.models.userland.outcome import Outcome
 
 FOLDER = "/tmp/kraft-combined-logs"
 #: Defaults of the broker and of the image: message.max.bytes, num.partitions, log.retention.*, and how often it looks.

@@ -6,6 +6,8 @@ container, in the container's own layer nothing.
 
 from __future__ import annotations
 
+from typing import Any
+
 from simcluster.models.apps.stores.accounts import Accounts
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.relations import Table
@@ -18,7 +20,7 @@ class Database:
         number: from which its files' names follow.
         size: bytes now; `grown` those that inserts have added.
         documents: rows or documents, as counted by commands.
-        relations: small tables that people have made.
+        relations: small tables that people have made; collections: documents that they have inserted.
     """
 
     def __init__(self, name: str, number: int, described: DataSet) -> None:
@@ -28,6 +30,7 @@ class Database:
         self.size = described.size
         self.grown = 0
         self.relations: dict[str, Table] = {}
+        self.collections: dict[str, list[dict[str, Any]]] = {}
 
     @property
     def documents(self) -> int:

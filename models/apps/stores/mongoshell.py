@@ -12,7 +12,11 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from simcluster.engine import format_rfc3339
 from simcluster.models.apps.stores.accounts import Account
+from simcluster.models.apps.stores.demand import DataSet
+from simcluster.models.apps.stores.documents import DocumentError, inspected
+from simcluster.models.apps.stores.mongocollection import METHODS, WRITING, Collection, IdMaker
 from simcluster.models.apps.stores.mongorights import is_role
 from simcluster.models.userland.outcome import Outcome
 
@@ -31,6 +35,10 @@ _COMMANDS = {
     **{"deleteMany": "delete", "remove": "delete", "drop": "drop", "stats": "collStats", "validate": "validate"},
     **{"createIndex": "createIndexes", "getIndexes": "listIndexes", "aggregate": "aggregate"},
 }
+
+
+#: What a database of a few documents takes on the disk: a file for the collection and one for its index.
+_SMALL = 40 << 10
 
 
 class ShellError(Exception):
@@ -139,6 +147,9 @@ class MongoShell:
         raise ShellError("MongoshInvalidInputError", f"[COMMON-10001] '{what}' is not a valid argument for \"show\".")
 
     def _expression(self, text: str) -> object:
+        chain = chained(text)
+        if chain is not None and chain[1][0][0] in METHODS:
+            return self._on_documents(*chain)
         call = _CALL.match(text)
         field = re.match(r"^(.*\))((?:\.\w+|\[['\"][^'\"]+['\"]\])+)$", text, re.DOTALL)
         if field:
@@ -153,9 +164,6 @@ class MongoShell:
                 "ReferenceError", f"{text.split('.', maxsplit=1)[0].split('(', maxsplit=1)[0]} is not defined"
             )
         target, method, inside = call[1].strip(), call[2], call[3]
-        chain = re.match(r"^(.*)\.(find|aggregate)\((.*)\)$", target, re.DOTALL)
-        if chain and method in ("limit", "toArray", "pretty", "sort", "count", "itcount", "explain"):
-            target, inside, method = chain[1], chain[3], "count" if method in ("count", "itcount") else chain[2]
         arguments = _arguments(inside)
         if target == "db":
             return self._db(method, arguments)
@@ -168,6 +176,26 @@ class MongoShell:
         if indexed:
             return self._collection(indexed[1], method, arguments)
         raise ShellError("ReferenceError", f"{target.split('.')[0]} is not defined")
+
+    def _on_documents(self, name: str, calls: list[tuple[str, str]]) -> object:
+        """Methods of a collection that look at its documents or change them."""
+        method = calls[0][0]
+        self._require(_COMMANDS.get(method, method), self.database, name)
+        program = self._program
+        found = self._contents().databases.get(self.database)
+        tables = () if found is None else found.described.tables
+        own = found.documents // len(tables) if found is not None and name in tables else 0
+        if found is None and method in WRITING:
+            found = self._contents().database(self.database, DataSet(size=_SMALL, tables=()))
+        held = {} if found is None else found.collections
+        maker = IdMaker(program.container.sim, self._contents())
+        parsed = [(step, _arguments(inside, program.container.sim.now)) for step, inside in calls]
+        try:
+            return Collection(held, name, own, maker, legacy=self._legacy).run(parsed)
+        except DocumentError as error:
+            raise ShellError("MongoServerError", str(error)) from None
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a value of the wrong kind
+            raise ShellError("MongoServerError", "Failed to parse: wrong type for field") from None
 
     # --- the database ---------------------------------------------------------------------
 
@@ -320,7 +348,10 @@ class MongoShell:
     def _stats(self) -> object:
         self._require("dbStats", self.database)
         found = self._contents().databases.get(self.database)
-        size, documents = (found.size, found.documents) if found is not None else (0, 0)
+        size = documents = 0
+        if found is not None:
+            made = sum(len(docs) for docs in found.collections.values())  # integers
+            size, documents = found.size, made + (found.documents if found.described.tables else 0)
         tables = len(self._tables())
         return {"db": self.database, "collections": tables, "objects": documents, "storageSize": size, "ok": 1}
 
@@ -338,23 +369,11 @@ class MongoShell:
             raise ShellError("TypeError", f"db.{name}.{method} is not a function")
         self._require(command, self.database, name)
         found = self._contents().databases.get(self.database)
-        known = found is not None and name in self._tables()
-        documents = found.documents // max(1, len(self._tables())) if found is not None and known else 0
-        if command == "count" or method == "countDocuments":
-            return str(documents)
-        if command == "find":
-            return (
-                {"_id": "ObjectId('65f0a1b2c3d4e5f60718293a')"}
-                if documents
-                else ("null" if method == "findOne" else None)
-            )
-        if command == "insert":
-            return {"acknowledged": True, "insertedId": "ObjectId('65f0a1b2c3d4e5f60718293b')"}
-        if command in ("update", "delete"):
-            key = "deletedCount" if command == "delete" else "matchedCount"
-            return {"acknowledged": True, key: 0}
+        tables = () if found is None else found.described.tables
+        documents = found.documents // len(tables) if found is not None and name in tables else 0
         if command == "validate":
             return self._validate(name)
+        documents += len(found.collections.get(name, ())) if found is not None else 0
         return {"ns": f"{self.database}.{name}", "count": documents, "ok": 1}
 
     def _validate(self, name: str) -> object:
@@ -375,7 +394,7 @@ class MongoShell:
 
     def _tables(self) -> list[str]:
         found = self._contents().databases.get(self.database)
-        return sorted(found.described.tables) if found is not None else []
+        return sorted({*found.described.tables, *found.collections}) if found is not None else []
 
     def _contents(self) -> Any:
         assert self._program.contents is not None
@@ -464,11 +483,17 @@ def _options(words: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
     return found, rest
 
 
-def _arguments(text: str) -> list[Any]:
+def _arguments(text: str, now_ns: int = 0) -> list[Any]:
     """JavaScript literals between brackets. Raises ShellError."""
     if not text.strip():
         return []
     quoted = re.sub(r"'((?:[^'\\]|\\.)*)'", _double, text)
+    quoted = re.sub(r'ObjectId\(\s*("[0-9a-f]{24}")\s*\)', r'{"$oid": \1}', quoted)
+    today = json.dumps(format_rfc3339(now_ns, digits=3))
+    quoted = re.sub(r"(?:new Date|ISODate)\(\s*\)", f'{{"$date": {today}}}', quoted)
+    quoted = re.sub(r'(?:new Date|ISODate)\(\s*("[^"]*")\s*\)', r'{"$date": \1}', quoted)
+    quoted = re.sub(r'(?:NumberInt|NumberLong|Int32|Long|Double)\(\s*"?(-?[\d.]+)"?\s*\)', r"\1", quoted)
+    quoted = re.sub(r"([:\[,]\s*)/((?:[^/\\\n]|\\.)+)/([imsx]*)", _pattern, quoted)
     quoted = _KEY.sub(r'\1"\2":', quoted)
     quoted = re.sub(r",\s*([}\]])", r"\1", quoted)
     try:
@@ -476,6 +501,56 @@ def _arguments(text: str) -> list[Any]:
     except ValueError:
         raise ShellError("SyntaxError", f"Unexpected token in {text}") from None
     return list(found)
+
+
+def _pattern(match: re.Match[str]) -> str:
+    """A literal pattern as an operator."""
+    return f'{match[1]}{{"$regex": {json.dumps(match[2])}, "$options": "{match[3]}"}}'
+
+
+def chained(text: str) -> tuple[str, list[tuple[str, str]]] | None:
+    """`db.NAME.method(…).method(…)`: the collection, and methods with what is between their brackets."""
+    if not text.startswith("db."):
+        return None
+    rest = text[3:]
+    names: list[str] = []
+    calls: list[tuple[str, str]] = []
+    while rest:
+        step = re.match(r"([\w$]+)\s*", rest)
+        if step is None:
+            return None
+        rest = rest[step.end() :]
+        if not rest.startswith("("):
+            if calls:
+                return None
+            names.append(step[1])
+        else:
+            inside, rest = _bracket(rest)
+            if step[1] == "getCollection" and not names and not calls:
+                names = [inside.strip().strip("'\"")]
+            else:
+                calls.append((step[1], inside))
+        if rest and not rest.startswith("."):
+            return None
+        rest = rest[1:].lstrip()
+    return (".".join(names), calls) if names and calls else None
+
+
+def _bracket(text: str) -> tuple[str, str]:
+    """What is between the bracket at the beginning and its end, and the rest."""
+    depth, quote = 0, ""
+    for at, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote and text[at - 1] != "\\" else quote
+        elif char in "'\"`":
+            quote = char
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+            if not depth:
+                return text[1:at], text[at + 1 :].lstrip()
+    return text[1:], ""
 
 
 def _double(match: re.Match[str]) -> str:
@@ -505,11 +580,6 @@ def _size(size: int) -> str:
 
 def shown(value: object, legacy: bool) -> str:
     """A value as the shell prints it."""
-    if isinstance(value, int):
-        return str(value)
-    if legacy:
+    if legacy and isinstance(value, dict | list):
         return json.dumps(value, indent="\t").replace('":', '" :')
-    text = json.dumps(value, indent=2)
-    text = re.sub(r'"([A-Za-z_]\w*)":', r"\1:", text)
-    text = re.sub(r'"((?:[^"\\\']|\\.)*)"', r"'\1'", text)
-    return re.sub(r"\{\n\s+([^\n{}]*)\n\s*\}", r"{ \1 }", text)
+    return inspected(value)

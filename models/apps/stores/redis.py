@@ -18,6 +18,7 @@ from simcluster.models.apps.stores.folder import IDEAL, DataFolder
 from simcluster.models.apps.stores.keyspace import Keyspace
 from simcluster.models.apps.stores.mongolog import ERRNO
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
+from simcluster.models.apps.stores.redisdata import RedisData
 from simcluster.models.apps.stores.settings import directives, file_text, is_on, number_of, size_of
 from simcluster.models.apps.stores.storage import Cost
 from simcluster.models.machine.storage import IoDemand, IoShare
@@ -33,8 +34,6 @@ RETRY_NS = 5 * SECOND
 LATE_FSYNC_NS = 2 * SECOND
 #: Bytes a second that serialising a snapshot takes.
 SAVE_BYTES_PER_S = 150 << 20
-#: What a key takes besides its name and value (`MEMORY USAGE` of a short string).
-KEY_BYTES = 56
 DEFAULTS = {
     "maxmemory": "0",
     "maxmemory-policy": "noeviction",
@@ -85,8 +84,7 @@ class RedisProgram(StoreProgram):
     _loading_ns = 0
     dirty = 0.0
     commands = 0.0
-    human: dict[str, str]
-    human_bytes = 0
+    human: RedisData
 
     def configure(self) -> bool:
         """redis.conf and arguments."""
@@ -94,8 +92,7 @@ class RedisProgram(StoreProgram):
         self.version = _version_of(spec.image)
         self.config = dict(DEFAULTS)
         self.accounts = Accounts()
-        self.human = {}
-        self.human_bytes = 0
+        self.human = RedisData(self.container.sim)
         default = Account("default", "")
         default.grant("+@all", "")
         self.accounts.add(default)
@@ -357,19 +354,9 @@ class RedisProgram(StoreProgram):
         self.folder.keep(contents)
         return ""
 
-    def keep(self, key: str, value: str | None) -> None:
-        """A key that somebody sets by hand, or takes away, and the memory of it."""
-        before = self.human.pop(key, None)
-        self.human_bytes -= 0 if before is None else KEY_BYTES + len(key) + len(before)
-        if value is not None:
-            self.human[key] = value
-            self.human_bytes += KEY_BYTES + len(key) + len(value)
-        self._grow()
-
     def _grow(self) -> None:
         """The memory of the process follows its keys."""
-        held = int(self.keyspace.bytes * 1.05) + self.human_bytes
-        memory = self.behaviour.memory + held // (256 << 10) * (256 << 10)
+        memory = self.behaviour.memory + int(self.keyspace.bytes * 1.05) // (256 << 10) * (256 << 10)
         if self.server is not None and memory != self.server.spec.memory_base:
             self.rebase(memory)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.apps.stores import clients
+from simcluster.models.apps.stores.redisdata import COMMANDS
 from simcluster.models.apps.stores.settings import size_of
 from simcluster.models.machine.container import Container
 from simcluster.models.userland.outcome import Outcome
@@ -19,7 +19,7 @@ _HELP = "redis-cli 8.2.1\n\nUsage: redis-cli [OPTIONS] [cmd [arg [arg ...]]]\n"
 _OPTIONS = {"-a": "password", "--pass": "password", "-h": "host", "-p": "port", "-n": "database", "-u": "url"}
 _OPTIONS |= {"--user": "user", "-i": "interval", "-r": "repeat", "-t": "timeout"}
 _WARNING = "Warning: Using a password with '-a' or '-u' option on the command line interface may not be safe.\n"
-_WRITES = ("SET", "DEL", "FLUSHALL", "FLUSHDB", "INCR", "DECR")
+_WRITES = ("FLUSHALL", "FLUSHDB", *(name for name, known in COMMANDS.items() if known.writes))
 _FREE = ("AUTH", "HELLO", "QUIT")
 
 
@@ -51,7 +51,9 @@ def run(container: Container, own: RedisProgram | None, argv: tuple[str, ...]) -
     warning = _WARNING if said and "--no-auth-warning" not in flags else ""
     if any(flag.startswith(("--latency", "--stat", "--intrinsic")) for flag in flags):
         return Outcome("min: 0, max: 1, avg: 0.24 (96 samples)\n", warning)
-    if "--bigkeys" in flags or index >= len(words):
+    if "--bigkeys" in flags:
+        return Outcome(_largest(server), warning)
+    if index >= len(words):
         return Outcome("" if flags else _HELP, warning)
     done = RedisCli(server).run(list(words[index:]), found.get("user", url.user), password)
     return Outcome(done.stdout, warning + done.stderr, done.code)
@@ -89,6 +91,8 @@ class RedisCli:
                 return self._config(sub, words[2:])
             case "CLIENT" if sub == "LIST":
                 return self._clients()
+            case "CLIENT" if sub in ("ID", "GETNAME"):
+                return str(3 + len(program.connections)) if sub == "ID" else ""
             case "SLOWLOG":
                 return {"LEN": "0", "RESET": "OK"}.get(sub, "")
             case "ACL":
@@ -102,23 +106,19 @@ class RedisCli:
                 return str(program.saved_ns // SECOND + 1_772_442_000)
             case "FLUSHALL" | "FLUSHDB":
                 program.keyspace.used.clear()
-                for key in list(program.human):
-                    program.keep(key, None)
+                program.human.clear()
                 return "OK"
             case "ROLE":
                 return "master\n0\n"
             case "MEMORY" if sub == "USAGE" and len(words) > 2:
-                return str(56 + len(words[2]) + len(program.human.get(words[2], "")))
+                used = program.human.usage(words[2])
+                return "" if used is None else str(used)
             case "MEMORY" if sub == "DOCTOR":
                 found = "Sam, I can't find any memory issue in your instance. "
                 return f"{found}I can only account for what occurs on this base."
-            case "TTL":
-                return "-1" if len(words) > 1 and words[1] in program.human else "-2"
-            case "TYPE":
-                return "string" if len(words) > 1 and words[1] in program.human else "none"
             case "TIME":
                 return format_rfc3339(program.container.sim.now, digits=6)
-            case "SET" | "GET" | "DEL" | "KEYS" | "EXISTS" | "STRLEN" | "INCR" | "DECR" | "MGET" | "SCAN":
+            case _ if name in COMMANDS:
                 return self._key(name, words[1:])
             case "CLIENT" | "MEMORY" | "CONFIG":
                 return f"ERR unknown subcommand '{words[1] if len(words) > 1 else ''}'. Try {name} HELP."
@@ -127,37 +127,12 @@ class RedisCli:
                 return f"ERR unknown command '{words[0]}', with args beginning with: {rest}"
 
     def _key(self, name: str, words: list[str]) -> str:
-        keys = self._program.human
-        if not words or (name == "SET" and len(words) < 2):
-            return f"ERR wrong number of arguments for '{name.lower()}' command"
-        if name == "SET":
-            why = self._program.fails_with(0)
-            if why:
-                return why
-            self._program.keep(words[0], words[1])
-            return "OK"
-        if name == "GET":
-            return keys.get(words[0], "")
-        if name in ("KEYS", "SCAN"):
-            after = [word.upper() for word in words]
-            at = after.index("MATCH") + 1 if "MATCH" in after else len(words)
-            pattern = words[0] if name == "KEYS" else words[at] if at < len(words) else "*"
-            listed = "".join(f"{key}\n" for key in keys if fnmatchcase(key, pattern))
-            return listed if name == "KEYS" else f"0\n{listed}"
-        if name == "MGET":
-            return "".join(f"{keys.get(word, '')}\n" for word in words)
-        if name == "STRLEN":
-            return str(len(keys.get(words[0], "").encode()))
-        if name in ("INCR", "DECR"):
-            before = keys.get(words[0], "0")
-            if not before.lstrip("-").isdecimal() or len(before) > 18:
-                return "ERR value is not an integer or out of range"
-            self._program.keep(words[0], str(int(before) + (1 if name == "INCR" else -1)))
-            return keys[words[0]]
-        found = [word for word in words if word in keys]
-        for key in found if name == "DEL" else ():
-            self._program.keep(key, None)
-        return str(len(found))
+        """A command on keys that people have set."""
+        data, writes = self._program.human, COMMANDS[name].writes
+        why = self._program.fails_with(0) if writes and name not in ("DEL", "UNLINK", "EXPIRE", "PEXPIRE") else ""
+        if writes and not why and data.full(words):
+            why = "OOM command not allowed when used memory > 'maxmemory'."
+        return why or data.command(name, words) or ""
 
     def _config(self, sub: str, words: list[str]) -> str:
         program = self._program
@@ -209,18 +184,23 @@ class RedisCli:
                 f"id={number} addr={pod}:{40000 + number} laddr=:6379 fd={7 + number} name={pod} age="
                 f"{self._program.uptime_s()} idle=0 flags=N db=0 user=default cmd=hmget # {namespace}/{container}\n"
             )
+        lines.append(
+            f"id={3 + len(lines)} addr=127.0.0.1:{50_000 + len(lines)} laddr=127.0.0.1:6379 fd={8 + len(lines)} name= "
+            "age=0 idle=0 flags=N db=0 user=default cmd=client|list\n"
+        )
         return "".join(lines)
 
     def _info(self, section: str) -> str:
         program, keys = self._program, self._program.keyspace
         used = int(keys.bytes) + (1 << 20)
         seconds, held = program.uptime_s(), keys.keys() + len(program.human)
+        ends, mean = program.human.lasting()
         persisted = "err" if program.save_error else "ok"
         appended = "err" if program.append_error else "ok"
         parts = {
             "SERVER": ("Server", f"redis_version:{program.version}", "redis_mode:standalone", "process_id:1",
                        f"tcp_port:{next(iter(program._ports))}", f"uptime_in_seconds:{seconds}"),
-            "CLIENTS": ("Clients", f"connected_clients:{program.open_connections()}",
+            "CLIENTS": ("Clients", f"connected_clients:{program.open_connections() + 1}",
                         f"maxclients:{program.config['maxclients']}", "blocked_clients:0"),
             "MEMORY": ("Memory", f"used_memory:{used}", f"used_memory_human:{_human(used)}",
                        f"used_memory_rss:{program.container.memory_bytes}",
@@ -237,7 +217,9 @@ class RedisCli:
                             f"rdb_last_bgsave_status:{persisted}", "rdb_last_bgsave_time_sec:0",
                             f"aof_enabled:{int(program.config['appendonly'] == 'yes')}",
                             f"aof_last_write_status:{appended}"),
-            "STATS": ("Stats", f"total_commands_processed:{int(program.commands)}", f"keyspace_hits:{int(keys.hits)}",
+            "STATS": ("Stats", f"total_commands_processed:{int(program.commands)}",
+                      f"expired_keys:{program.human.expired}",
+                      f"keyspace_hits:{int(keys.hits)}",
                       f"keyspace_misses:{int(keys.misses)}", f"evicted_keys:{int(keys.evicted)}",
                       "rejected_connections:0"),
             "REPLICATION": ("Replication", "role:master", "connected_slaves:0", "master_failover_state:no-failover",
@@ -245,10 +227,23 @@ class RedisCli:
                             "master_replid2:0000000000000000000000000000000000000000", "master_repl_offset:0",
                             "second_repl_offset:-1", "repl_backlog_active:0", "repl_backlog_size:1048576"),
             "CPU": ("CPU", f"used_cpu_user:{program.container.cpu_ns / 1e9:.6f}"),
-            "KEYSPACE": ("Keyspace", *([f"db0:keys={held},expires=0,avg_ttl=0"] if held else [])),
+            "KEYSPACE": ("Keyspace", *([f"db0:keys={held},expires={ends},avg_ttl={mean}"] if held else [])),
         }  # fmt: skip
         chosen = parts if section in ("", "ALL", "EVERYTHING", "DEFAULT") else {section: parts.get(section, ())}
         return "\r\n".join("# " + "\r\n".join(lines) + "\r\n" for lines in chosen.values() if lines)
+
+
+def _largest(server: RedisProgram) -> str:
+    """`--bigkeys`."""
+    units = {"string": "bytes", "list": "items", "hash": "fields", "set": "members", "zset": "members"}
+    head = (
+        "\n# Scanning the entire keyspace to find biggest keys as well as\n# average sizes per key type.  You can use "
+    )
+    head += "-i 0.1 to sleep 0.1 sec\n# per 100 SCAN commands (not usually needed).\n\n"
+    found = server.human.largest()
+    rows = "".join(f"Biggest {kind:>6} found '\"{key}\"' has {size} {units[kind]}\n" for kind, (key, size) in
+                   found.items())  # fmt: skip
+    return f"{head}-------- summary -------\n\nSampled {len(server.human)} keys in the keyspace!\n\n{rows}"
 
 
 def _plain(name: str, value: str) -> str:

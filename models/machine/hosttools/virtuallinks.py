@@ -49,7 +49,7 @@ def names(machine: Machine, folder: str) -> list[str] | None:
     if process is None:
         return None
     if len(parts) == 3:
-        return [*_LINKS, *FOLDERS]
+        return [name for name in (*_LINKS, *FOLDERS) if name != "exe" or _program(process)]
     return {"fd": list(_descriptors(machine, process)), "ns": list(_SPACES)}.get(parts[3])
 
 

@@ -16,6 +16,24 @@ from simcluster.telemetry.promql.storage import Matcher
 
 VERSION = "0.27.0"
 _SILENCE = re.compile(r"/api/v2/silence/([^/]+)")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+#: What go-openapi takes for true (`swag.ConvertBool`); anything else is false.
+_TRUE = ("true", "1", "yes", "ok", "y", "on", "selected", "checked", "t", "enabled")
+#: Codes of go-openapi's validation; all of them are a 422.
+_INVALID_TYPE, _REQUIRED, _TOO_FEW = 601, 602, 612
+_GONE = {
+    "status": "deprecated",
+    "error": "The Alertmanager v1 API was deprecated in version 0.16.0 and is removed as of version 0.27.0"
+    " - please use the equivalent route in the v2 API",
+}
+
+
+class _Invalid(Exception):
+    """A request that does not fit the description of the API."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def handle(manager: Alertmanager, request: tuple[str, str, str, bytes], now_ns: int) -> Answer:
@@ -26,6 +44,10 @@ def handle(manager: Alertmanager, request: tuple[str, str, str, bytes], now_ns: 
     try:
         if path in ("/-/healthy", "/-/ready"):
             return plain(200, "OK")
+        if path.startswith("/api/v1/"):
+            return answer(410, json.dumps(_GONE) + "\n")
+        if silence is not None and not _UUID.fullmatch(silence[1]):
+            raise _Invalid(_INVALID_TYPE, f'silenceID in path must be of type uuid: "{silence[1]}"')
         if silence is not None:
             return _silence(manager, method, silence[1], now_ns)
         if (method, path) == ("POST", "/api/v2/alerts"):
@@ -34,6 +56,8 @@ def handle(manager: Alertmanager, request: tuple[str, str, str, bytes], now_ns: 
             return _post_silence(manager, body, now_ns)
         if method == "GET" and path in _READS:
             return answer(200, encoded(_READS[path](manager, values, now_ns)) + "\n")
+    except _Invalid as wrong:
+        return answer(422, encoded({"code": wrong.code, "message": str(wrong)}))
     except ConfigError as error:
         return answer(400, json.dumps(str(error)) + "\n")
     if path in _READS or path == "/api/v2/alerts":
@@ -86,7 +110,7 @@ def _filters(values: dict[str, list[str]]) -> tuple[Matcher, ...]:
 
 
 def _flag(values: dict[str, list[str]], name: str) -> bool:
-    return values.get(name, ["true"])[0].lower() != "false"
+    return (values.get(name, [""])[0] or "true").lower() in _TRUE
 
 
 def _wanted(values: dict[str, list[str]], shown: dict[str, Any]) -> bool:
@@ -213,13 +237,16 @@ def _covers(filters: tuple[Matcher, ...], one: Silence) -> bool:
 
 def _post_silence(manager: Alertmanager, body: bytes, now_ns: int) -> Answer:
     content = _json(body, dict)
+    for name in ("comment", "createdBy", "endsAt", "matchers", "startsAt"):
+        if content.get(name) is None:
+            raise _Invalid(_REQUIRED, f"{name} in body is required")
+    if not content["matchers"]:
+        raise _Invalid(_TOO_FEW, "matchers in body should have at least 1 items")
     matchers = []
     for each in content.get("matchers") or []:
         equal, pattern = each.get("isEqual", True), each.get("isRegex", False)
         op = ("=~" if equal else "!~") if pattern else ("=" if equal else "!=")
         matchers.append(Matcher(str(each.get("name", "")), op, str(each.get("value", ""))))
-    if not matchers:
-        raise ConfigError("silence invalid: at least one matcher required")
     if holds(tuple(matchers), {}):
         raise ConfigError("silence invalid: at least one matcher must not match the empty string")
     starts, ends = _time(content.get("startsAt"), now_ns), _time(content.get("endsAt"), 0)
@@ -247,8 +274,12 @@ def _silence(manager: Alertmanager, method: str, identity: str, now_ns: int) -> 
     if known is None:
         return answer(404, "")
     if method == "DELETE":
+        if known.state(now_ns) == "expired":
+            return answer(500, json.dumps(f"silence {identity} already expired") + "\n")
         manager.expire(now_ns, identity)
         return answer(200, "")
+    if method not in ("GET", "HEAD"):
+        return answer(405, encoded({"code": 405, "message": f"method {method} is not allowed, but [DELETE,GET] are"}))
     return answer(200, encoded(_shown_silence(known, now_ns)) + "\n")
 
 

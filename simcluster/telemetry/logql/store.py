@@ -7,7 +7,7 @@ chunks rather than lines.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from simcluster.engine import AppendLog, Flat
@@ -15,6 +15,7 @@ from simcluster.telemetry.logql.entry import LEVEL, METADATA_BYTES, detected_lev
 from simcluster.telemetry.logql.files import FileLines, FileLog, Piece, volumes
 from simcluster.telemetry.logql.limits import Limits
 from simcluster.telemetry.logql.storage import Line, Stream, Volume, all_match
+from simcluster.telemetry.logs import Entry, LogLine
 from simcluster.telemetry.promql.storage import Labels, Matcher
 
 #: Lines of a sealed block.
@@ -215,6 +216,13 @@ class LogStore:
         for file, wanted in self._by_file(matchers, from_ns, to_ns).items():
             found += [one for one in volumes(self._files[file], (from_ns, to_ns)) if one.labels in wanted]
         return sorted(found)
+
+    def kept(self) -> Iterator[tuple[Labels, Iterator[Entry]]]:
+        """Everything there is, by stream or file: lines, and what is not worded yet."""
+        for labels, log in self._streams.items():
+            yield labels, (LogLine(t_ns, "stdout", text) for t_ns, text in log.between(-(1 << 63), 1 << 63))
+        for labels, file in self._files.items():
+            yield labels, (entry for _, entry, _ in file.entries())
 
     def _matching(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> dict[Labels, StreamLog]:
         return {

@@ -142,20 +142,26 @@ class TargetLog(Flat):
             self._base, self._times, self._changes = now.copy(), (), FlatDict()
 
     def moved_ms(self, form: Columns, name: str) -> int:
-        """Instant of the last scrape at which a metric of a form was new, other than before, or gone; not before."""
+        """Instant of the last scrape at which a metric of a form was new, other than before, or gone; not before.
+
+        Of one that nobody has asked after it is known as far back as scrapes are open.
+        """
         until = self.changed_ms[form]
-        seen, moved = self._moved.get((form, name), (-1, until))
-        if until > seen >= 0:
+        seen, moved = self._moved.get((form, name), (-1, -1))
+        if until > seen:
             after = self._now.get(form)
             shown = self._changes.get(form, ())
+            found = max(moved, int(self.blocks[-1].times[-1])) if self.blocks and seen < 0 else moved
             for at in range(len(shown) - 1, -1, -1):
                 when = self._times[shown[at][0]]
                 before = shown[at - 1][1] if at else self._base.get(form)
-                if when <= seen or _other(before, after, form, name):
-                    moved = when if when > seen else moved
+                if when <= seen:
+                    break
+                if _other(before, after, form, name):
+                    found = when
                     break
                 after = before
-        if until != seen:
+            moved = found
             self._moved[form, name] = until, moved
         return moved
 
@@ -283,7 +289,7 @@ class MetricStore:
     def changed_since(self, names: Iterable[str], after_ms: int) -> bool:
         """Whether a series of one of these metrics was new, other than before, or gone after an instant.
 
-        Of a metric that nobody has asked after before: whether anything has changed that is shown beside it.
+        Of a metric that nobody has asked after before it may say so although it has not.
         """
         index = self._indices()
         for name in names:

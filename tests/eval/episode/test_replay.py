@@ -14,11 +14,11 @@ from simcluster.eval.episode import Episode, Finished, replay
 from simcluster.eval.runner.execute import agent_for
 from simcluster.session.clock import Budget
 from simcluster.surface.protocols import BudgetExceeded
+from tests import kiosk
 
 
-def lived(task: str, agent: str, path: Path) -> Episode:
-    """An episode that an agent has finished, and its log."""
-    episode = simcluster.start(task, seed=4)
+def lived(episode: Episode, agent: str, path: Path) -> Episode:
+    """An episode that an agent has finished, with its log."""
     agent_for(agent, episode).run(episode)
     episode.finish()
     episode.write_log(path)
@@ -29,7 +29,7 @@ def lived(task: str, agent: str, path: Path) -> Episode:
 @pytest.mark.parametrize("task", tasks.ids())
 def test_the_log_gives_the_same_answers(task: str, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    episode = lived(task, "runbook", path)
+    episode = lived(simcluster.start(task, seed=4), "runbook", path)
     again = replay(path)
     assert again.differences == ()
     assert again.live.digest == episode.digest
@@ -37,16 +37,16 @@ def test_the_log_gives_the_same_answers(task: str, tmp_path: Path) -> None:
 
 def test_a_changed_answer_is_found(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    lived(tasks.ids()[0], "noop", path)
+    lived(kiosk.started(), "noop", path)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     first = next(line for line in lines if line["kind"] == "command")
     first["answer"] = "0" * 16
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert any("was answered differently" in text for text in replay(path).differences)
+    assert any("was answered differently" in text for text in replay(path, kiosk.LIBRARY).differences)
 
 
 def test_an_episode_that_its_budget_ended_repeats_with_its_grade(tmp_path: Path) -> None:
-    episode, path = simcluster.start(tasks.ids()[0], seed=4), tmp_path / "run.jsonl"
+    episode, path = kiosk.started(), tmp_path / "run.jsonl"
     episode.inbox.budget = Budget(commands=20, time="90s")
     episode.kubectl("get pods -A")
     assert episode.node("worker-1").sh("sleep 100000").exit_code == 130
@@ -55,18 +55,18 @@ def test_an_episode_that_its_budget_ended_repeats_with_its_grade(tmp_path: Path)
     episode.diagnose({"component": "Node/\u2028", "values": [1, 2.5, "\u2029"]})
     episode.finish()
     episode.write_log(path, "budget")
-    again = replay(path)
+    again = replay(path, kiosk.LIBRARY)
     assert again.differences == ()
     assert isinstance(again.live, Episode)
     assert again.live.report.to_dict() == episode.report.to_dict()
 
 
 def test_an_episode_that_was_given_up_repeats_without_a_grade(tmp_path: Path) -> None:
-    episode, path = simcluster.start(tasks.ids()[0], seed=4), tmp_path / "run.jsonl"
+    episode, path = kiosk.started(), tmp_path / "run.jsonl"
     episode.kubectl("get pods -A")
     episode.world.run_for(12 * SECOND)
     episode.write_log(path, "timeout")
-    again = replay(path)
+    again = replay(path, kiosk.LIBRARY)
     assert again.differences == ()
     assert isinstance(again.live, Episode)
     assert not again.live.finished
@@ -88,7 +88,7 @@ def test_a_sandbox_is_replayed_too(tmp_path: Path) -> None:
 
 
 def test_a_diagnosis_is_kept_as_it_was_submitted() -> None:
-    episode = simcluster.start(tasks.ids()[0], seed=4)
+    episode = kiosk.started()
     answer = {"component": "Service/a", "scope": ["a"]}
     episode.diagnose(answer)
     answer["scope"] = ["b"]
@@ -107,7 +107,7 @@ def test_a_broken_log_names_its_line(tmp_path: Path) -> None:
 
 
 def test_a_graded_episode_takes_no_more_commands() -> None:
-    episode = simcluster.start(tasks.ids()[0], seed=4)
+    episode = kiosk.started()
     report = episode.finish()
     assert episode.report is report
     with pytest.raises(Finished):
@@ -115,7 +115,7 @@ def test_a_graded_episode_takes_no_more_commands() -> None:
 
 
 def test_the_budget_ends_commands_and_time() -> None:
-    episode = simcluster.start(tasks.ids()[0], seed=4)
+    episode = kiosk.started()
     episode.inbox.budget = Budget(commands=2, time="60s")
     episode.kubectl("get pods")
     with pytest.raises(BudgetExceeded, match="60s of simulated time"):
@@ -125,9 +125,9 @@ def test_the_budget_ends_commands_and_time() -> None:
 
 
 def test_commands_cost_what_the_policy_says() -> None:
-    episode = simcluster.start(tasks.ids()[0], seed=4)
+    episode = kiosk.started()
     spent = []
-    for command in ("get pods", "label node worker-1 a=b", "exec deploy/frontend -n boutique -- env"):
+    for command in ("get pods", "label node worker-1 a=b", "exec deploy/kiosk -n kiosk -- env"):
         before = episode.world.sim.now
         episode.kubectl(command)
         spent.append((episode.world.sim.now - before) / 1e9)

@@ -62,7 +62,7 @@ class Fork(Agent):
         child = os.fork()
         if child == 0:
             try:
-                session.kubectl("delete ns boutique")
+                session.kubectl("delete ns kiosk")
             finally:
                 return  # noqa: B012
         os.waitpid(child, 0)

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from simcluster.eval.episode import replay
-from simcluster.eval.runner import Plan, RunDirectory, evaluate
+from simcluster.eval.runner import RunDirectory, evaluate
+from tests.kiosk import LIBRARY, TASK, plan
 
-#: A calm task: what is tested here is the runner.
-TASK = "wrong_image_tag_online_boutique"
 HERE = Path(__file__).parent
 #: Without `--whole`, every so many-th agent; then fewer workers, each of which makes the start and the twin for itself.
 SAMPLE, JOBS_WHOLE, JOBS = 3, 8, 2
@@ -42,7 +41,7 @@ def outcome_of(kind: Any, records: dict[str, Any]) -> tuple[str, bool, int]:
 
 def same_when_replayed(folder: Path, name: str) -> bool:
     """Whether the run's log leads to the same answers and digest, whatever ended it."""
-    return replay(folder / "runs" / f"{Path(TASK).stem}.hostile_agents-{name}.0.log.jsonl").same
+    return replay(folder / "runs" / f"{TASK}.hostile_agents-{name}.0.log.jsonl", LIBRARY).same
 
 
 @pytest.mark.slow
@@ -54,11 +53,12 @@ def test_every_hostile_run_is_recorded_once_and_truthfully(
     ending = hostile.ENDING if whole else hostile.ENDING[::SAMPLE]
     chosen = {kind.__name__ for kind in ending}
     names = [f"hostile_agents:{name}" for name in sorted(chosen)]
-    plan = Plan((TASK,), (*names, "hostile_import:Quiet"), memory_mib=1024)
-    plan.check()
-    with RunDirectory(tmp_path / "out", plan) as directory:
-        records = {record["agent"]: record for record in evaluate(plan, directory, jobs=JOBS_WHOLE if whole else JOBS)}
-        assert Counter(record["agent"] for record in directory.records) == dict.fromkeys(plan.agents, 1)
+    all_of_them = plan(*names, "hostile_import:Quiet", memory_mib=1024)
+    all_of_them.check()
+    jobs = JOBS_WHOLE if whole else JOBS
+    with RunDirectory(tmp_path / "out", all_of_them) as directory:
+        records = {record["agent"]: record for record in evaluate(all_of_them, directory, jobs=jobs)}
+        assert Counter(record["agent"] for record in directory.records) == dict.fromkeys(all_of_them.agents, 1)
     found = {kind.__name__: outcome_of(kind, records) for kind in ending}
     errors = {name: records[f"hostile_agents:{name}"]["error"] for name in found}
     assert found == {kind.__name__: (kind.ends[0], True, kind.commands) for kind in ending}, errors
@@ -69,7 +69,7 @@ def test_every_hostile_run_is_recorded_once_and_truthfully(
     calm = [kind.__name__ for kind in ending if kind.ends[0] == "done" and kind.commands == 2]
     assert len({records[f"hostile_agents:{name}"]["digest"] for name in calm}) == 1
     for kind in ending:
-        path = tmp_path / "out" / "runs" / f"{Path(TASK).stem}.hostile_agents-{kind.__name__}.0.output.txt"
+        path = tmp_path / "out" / "runs" / f"{TASK}.hostile_agents-{kind.__name__}.0.output.txt"
         if kind.prints:
             assert path.read_text() == kind.prints
     assert records["hostile_import:Quiet"]["outcome"] == "done"
@@ -82,9 +82,9 @@ def test_every_hostile_run_is_recorded_once_and_truthfully(
 
 @pytest.mark.slow
 def test_what_does_not_end_is_ended(hostile: Any, tmp_path: Path) -> None:
-    plan = Plan((TASK,), tuple(f"hostile_agents:{kind.__name__}" for kind in hostile.ENDLESS), wall_limit_s=4.0)
-    with RunDirectory(tmp_path / "out", plan) as directory:
-        records = {record["agent"]: record for record in evaluate(plan, directory, jobs=len(plan.agents))}
+    endless = plan(*(f"hostile_agents:{kind.__name__}" for kind in hostile.ENDLESS), wall_limit_s=4.0)
+    with RunDirectory(tmp_path / "out", endless) as directory:
+        records = {record["agent"]: record for record in evaluate(endless, directory, jobs=len(endless.agents))}
     for kind in hostile.ENDLESS:
         assert outcome_of(kind, records)[:2] == ("timeout", True)
         assert records[f"hostile_agents:{kind.__name__}"]["digest"]

@@ -23,6 +23,7 @@ from simcluster.eval.trajectory import Recorder, Verdict, verify
 from simcluster.faults.incident import Incident
 from simcluster.surface.protocols import Outcome
 from simcluster.tasks.model import FORBIDDEN, Task
+from simcluster.telemetry.logql.units import EPOCH_NS
 from simcluster.telemetry.metrics.columns import Columns, Group, gauge, labels
 from simcluster.world import World
 from tests.clusters.shop import NAMESPACE, ShopWorld
@@ -182,6 +183,10 @@ def test_metrics_are_read_for_leaks() -> None:
     store.log("app", ()).append(0, {Group(form, labels(version="service_selector_mismatch")): form.row((1,))})
     (found,) = leaks(world, task)
     assert found.startswith("'service_selector_mismatch' stands in the metrics of app")
+    lines = world.lines
+    assert lines is not None
+    lines.append((("app", "gone"),), EPOCH_NS, "wrote shop-selector")
+    assert leaks(world, task)[1].startswith("'shop-selector' stands in the lines of app=gone in Loki")
 
 
 def test_every_forbidden_attempt_can_be_made() -> None:

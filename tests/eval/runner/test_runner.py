@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 
 from simcluster.eval.episode import replay
-from simcluster.eval.runner import Plan, RunDirectory, evaluate, runner
+from simcluster.eval.runner import RunDirectory, evaluate, runner
 from simcluster.eval.runner.plan import Record
 from simcluster.session import log as replay_log
+from tests.kiosk import LIBRARY, OPTIONS, TASK, plan
 
-#: A calm task: what is tested here is the runner.
-TASK = "wrong_image_tag_online_boutique"
 #: How long what has to happen may take where much else runs.
 PATIENCE_S = 600.0
 
@@ -42,7 +41,7 @@ class Peek(Base):
             assert str(wrong) == 'time: invalid duration "soon"'
         else:
             raise AssertionError
-        session.diagnose({"component": "Deployment/frontend"})
+        session.diagnose({"component": "Deployment/kiosk"})
 
 class Print(Base):
     def run(self, session):
@@ -71,7 +70,7 @@ def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "simcluster", *arguments]
+    return [sys.executable, "-m", "simcluster", *arguments, *OPTIONS]
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -88,9 +87,9 @@ def running(pid: int) -> bool:
 @pytest.mark.slow
 @pytest.mark.usefixtures("agents")
 def test_an_agent_is_handed_a_session_and_nothing_else(tmp_path: Path) -> None:
-    plan = Plan((TASK,), ("some_agents:Peek",))
-    with RunDirectory(tmp_path / "out", plan) as directory:
-        (record,) = evaluate(plan, directory, jobs=1)
+    peek = plan("some_agents:Peek")
+    with RunDirectory(tmp_path / "out", peek) as directory:
+        (record,) = evaluate(peek, directory, jobs=1)
     assert (record["outcome"], record["error"], record["commands"]) == ("done", "", 3)
 
 
@@ -98,13 +97,13 @@ def test_an_agent_is_handed_a_session_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("agents")
 def test_a_worker_that_does_not_come_back_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "GRACE_S", -4.0)  # given up before its agent would be
-    plan = Plan((TASK,), ("some_agents:StopWorker", "noop"), wall_limit_s=8.0)
+    both = plan("some_agents:StopWorker", "noop", wall_limit_s=8.0)
 
     def patient(_record: Record) -> None:
         monkeypatch.setattr(runner, "GRACE_S", PATIENCE_S)
 
-    with RunDirectory(tmp_path / "out", plan) as directory:
-        stopped, noop = evaluate(plan, directory, 1, patient)
+    with RunDirectory(tmp_path / "out", both) as directory:
+        stopped, noop = evaluate(both, directory, 1, patient)
     assert (stopped["outcome"], stopped["passed"], noop["outcome"]) == ("error", False, "done")
     assert "the worker did not come back within" in stopped["error"]
 
@@ -142,7 +141,7 @@ def test_nothing_outlives_an_evaluation(number: signal.Signals, tmp_path: Path) 
     while any(map(running, [*below, worker])):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    RunDirectory(out, Plan((TASK,), ("some_agents:Stay",)), resume=True).close()  # the lock is gone too
+    RunDirectory(out, plan("some_agents:Stay"), resume=True).close()  # the lock is gone too
 
 
 @pytest.mark.slow
@@ -162,9 +161,9 @@ def test_a_full_disk_takes_the_files_and_not_the_grade(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_recorded_run_replays_to_the_same_answers(tmp_path: Path) -> None:
-    plan = Plan((TASK,), ("runbook",), (3,))
-    with RunDirectory(tmp_path, plan) as directory:
-        (record,) = evaluate(plan, directory, jobs=1)
+    once = plan("runbook", seeds=(3,))
+    with RunDirectory(tmp_path, once) as directory:
+        (record,) = evaluate(once, directory, jobs=1)
     (path,) = (tmp_path / "runs").glob("*.log.jsonl")
     log = replay_log.read(path)
     assert (log.header["agent"], log.header["seed"]) == ("runbook", 3)
@@ -172,7 +171,7 @@ def test_a_recorded_run_replays_to_the_same_answers(tmp_path: Path) -> None:
     assert len(log.commands) == record["commands"]
     assert log.end is not None
     assert log.end.digest == record["digest"] != ""
-    assert replay(path).differences == ()
+    assert replay(path, LIBRARY).differences == ()
 
 
 @pytest.mark.slow

@@ -11,18 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from simcluster.eval.episode import Episode, start
+from simcluster.eval.episode import Episode
 from simcluster.eval.isolation import agenthost
 from simcluster.eval.isolation.agenthost import AgentHost
 from simcluster.eval.isolation.ending import Ending
-from simcluster.eval.runner import Plan
 from simcluster.eval.runner.execute import OUTPUT_MAX, keep, work
 from simcluster.eval.runner.plan import PlanError
 from simcluster.eval.serving import command
 from simcluster.session.clock import Budget
-
-#: A calm task: what is tested here is the runner.
-TASK = "wrong_image_tag_online_boutique"
+from tests.kiosk import OPTIONS, TASK, plan, started
 
 #: What a program in any language does, in one that is here: requests to the API and to the desk.
 CLIENT = """
@@ -59,7 +56,7 @@ class Worked:
     """One run of a script."""
 
     def __init__(self, host: AgentHost, folder: Path, script: str, wall_s: float = 60.0, budget: int = 200) -> None:
-        self.episode: Episode = start(TASK)
+        self.episode: Episode = started()
         self.episode.inbox.budget = Budget(commands=budget)
         path = folder / "agent.py"
         path.write_text(CLIENT + script)
@@ -68,9 +65,8 @@ class Worked:
 
 
 def run(host: AgentHost, episode: Episode, agent: str, wall_s: float = 60.0) -> tuple[Ending, bytes]:
-    plan = Plan((TASK,), (agent,), wall_limit_s=wall_s)
     printed = bytearray()
-    ending = work(agent, episode, plan, host, lambda data: keep(printed, data))
+    ending = work(agent, episode, plan(agent, wall_limit_s=wall_s), host, lambda data: keep(printed, data))
     return ending, bytes(printed)
 
 
@@ -87,7 +83,7 @@ assert E["SIMCLUSTER_RUN"].startswith("anon_")
 assert os.getpgid(0) == os.getsid(0) == os.getppid()
 conductor = f"http://{E['API_HOSTNAME']}:{E['API_PORT']}"
 assert conductor == E["SIMCLUSTER_DESK"]
-for deployment in api("GET", "/apis/apps/v1/namespaces/boutique/deployments")["items"]:
+for deployment in api("GET", "/apis/apps/v1/namespaces/kiosk/deployments")["items"]:
     for container in deployment["spec"]["template"]["spec"]["containers"]:
         if deployment["status"].get("unavailableReplicas"):
             name, image = deployment["metadata"]["name"], container["image"]
@@ -96,7 +92,7 @@ desk("/diagnose", f"The image tag of Deployment/{name} does not exist: {image}")
 """,
     )
     assert worked.ending == Ending("done"), worked.printed
-    assert worked.printed.split()[0] == b"currencyservice"
+    assert worked.printed.split()[0] == b"kiosk"
     assert worked.report.diagnosis.passed
     assert not worked.report.mitigation.passed
     assert worked.report.commands == 2
@@ -194,14 +190,14 @@ def test_what_cannot_be_started_is_said(host: AgentHost, tmp_path: Path) -> None
     broken = tmp_path / "broken"
     broken.write_bytes(b"\x7fELF\x00")
     broken.chmod(0o755)
-    episode = start(TASK)
+    episode = started()
     ending, _ = run(host, episode, f"cmd: {broken}")
     assert ending.outcome == "agent_error"
     assert "cannot be started" in ending.error
     assert not episode.finish().passed
     for agent, why in (("cmd: nosuchprogram x", "no such program"), ("cmd: 'a", "quotation"), ("cmd:", "no command")):
         with pytest.raises(PlanError, match=why):
-            Plan((TASK,), (agent,)).check()
+            plan(agent).check()
 
 
 def test_an_evaluation_of_commands_repeats_and_names_its_task_nowhere(tmp_path: Path) -> None:
@@ -218,7 +214,7 @@ while pid > 1:
     if pid == int(sys.argv[1]):
         break
 assert not [one for one in said if "wrong_image" in one]
-for pod in api("GET", "/api/v1/namespaces/boutique/pods")["items"]:
+for pod in api("GET", "/api/v1/namespaces/kiosk/pods")["items"]:
     print(pod["metadata"]["name"])
 """
     )
@@ -228,6 +224,7 @@ for pod in api("GET", "/api/v1/namespaces/boutique/pods")["items"]:
         "simcluster",
         "eval",
         TASK,
+        *OPTIONS,
         "--agent",
         f"cmd: {sys.executable} {script} {os.getpid()}",
     ]

@@ -1,0 +1,5 @@
+"""What runs in the kiosk's containers."""
+
+from simcluster.models.apps.server import ServerProgram
+
+PROGRAMS = {"kiosk": ServerProgram}
