@@ -22,8 +22,8 @@ STORED_NS, STORED_CPU_NS = 6 * MILLISECOND, 2 * MILLISECOND
 LOOKED_AT_NS, LOOKED_AT_CPU_NS = MILLISECOND, MILLISECOND
 #: `Thread.sleep(1000)` of fraud-detection with the flag `kafkaQueueProblems`.
 SLEEP_NS = SECOND
-#: So many orders of a poll are told of in the log.
-TOLD = 50
+#: So many orders of a poll are in the log.
+LINES_MAX = 50
 _EPOCH_NS = -parse_rfc3339("1970-01-01T00:00:00Z")
 
 
@@ -35,7 +35,7 @@ class OrdersProgram(FlaggedProgram):
     consumer: Consumer
     _polling: Timer | None = None
     _polls = 0
-    _told_ns = -SECOND * 3600
+    _complained_ns = -SECOND * 3600
     handled = 0
 
     def stop(self) -> None:
@@ -73,8 +73,8 @@ class OrdersProgram(FlaggedProgram):
     def _unreached(self) -> None:
         """The broker is not there; said now and then."""
         now = self.container.sim.now
-        if now - self._told_ns >= 30 * SECOND:
-            self._told_ns = now
+        if now - self._complained_ns >= 30 * SECOND:
+            self._complained_ns = now
             self.complain()
 
     def each_ns(self) -> int:
@@ -114,7 +114,7 @@ class AccountingProgram(OrdersProgram):
         self.container.use_cpu(fetched.records * STORED_CPU_NS)
         why = refusal or found.outcome
         stored = why == "ok"
-        for offset in range(fetched.first, fetched.first + min(TOLD, fetched.records)):
+        for offset in range(fetched.first, fetched.first + min(LINES_MAX, fetched.records)):
             name = self.order(fetched.place, offset)
             if stored and offset not in fetched.texts:
                 tracking = self.order(fetched.place, -1 - offset)
@@ -171,7 +171,7 @@ class FraudProgram(OrdersProgram):
         self.container.use_cpu(fetched.records * LOOKED_AT_CPU_NS)
         for number in range(fetched.records):
             self.handled += 1
-            if number < TOLD:
+            if number < LINES_MAX:
                 name = self.order(fetched.place, fetched.first + number)
                 self._say(f"Consumed record with orderId: {name}, and updated total count to: {self.handled}")
                 if self.flags.number("kafkaQueueProblems") > 0.0:
