@@ -163,9 +163,10 @@ class Incident:
         others = [fact for fact in self.record[index] if (fact.place.kind, fact.place.name) != (ref.kind, ref.name)]
         self.record[index] = (*mine, *others)
 
-    def facts(self) -> tuple[ChangedFact, ...]:
-        """What all faults together have changed so far."""
-        return net([self.record[index] for index in sorted(self.record)])
+    def facts(self, *, harmless: bool = True) -> tuple[ChangedFact, ...]:
+        """What all faults together have changed so far; or only those that are causes, not what is harmless."""
+        counted = [index for index in sorted(self.record) if harmless or not self.steps[index].harmless]
+        return net([self.record[index] for index in counted])
 
     def _deployments(self, name: str) -> list[ApiObject]:
         found = self.target.api.store.objects("deployments.apps", self.namespace)

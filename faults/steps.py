@@ -96,6 +96,7 @@ class IncidentStep(Content):
         fault: id of a fault, with `target` or several `targets`, and `params`.
         latent: the fault has been there since before the application came, and nobody has noticed (`at` must be 0).
         harmless: the fault hurts nobody by itself: a circumstance, and no cause.
+        drawn: nobody wrote it: a change of others, drawn for the time of the incident, which is harmless, too.
         replace_pods: a Deployment whose pods are deleted, so that its new pods meet the fault; `*` as in a target.
         scale: a Deployment that is scaled.
         renew_certificate: the API server's certificate is renewed, as once a year, and everybody connects anew.
@@ -107,6 +108,7 @@ class IncidentStep(Content):
     fault: str = ""
     latent: bool = False
     harmless: bool = False
+    drawn: bool = False
     target: Aim | None = None
     targets: tuple[Aim, ...] = ()
     params: dict[str, Any] = Field(default_factory=dict)
@@ -210,4 +212,7 @@ def mechanism_of(step: IncidentStep, namespace: str, library: Library | None = N
     assert step.target.name, step
     spec = registry.load(step.fault, library)
     ref = ObjectRef(kind=step.target.kind, name=step.target.name)
-    return registry.build(spec, ref, step.target.namespace or namespace, dict(step.params))
+    made = registry.build(spec, ref, step.target.namespace or namespace, dict(step.params))
+    if step.deployer != Deployer():
+        made.deployer = step.deployer
+    return made

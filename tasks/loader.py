@@ -21,6 +21,7 @@ from simcluster.faults import registry
 from simcluster.faults.steps import Aim, completed, mechanism_of
 from simcluster.faults.target import ObjectRef, resource_of
 from simcluster.tasks.beyond import impossible, is_impossible
+from simcluster.tasks.calm import is_calm, twins_of, without_fault
 from simcluster.tasks.model import Task
 from simcluster.tasks.truth import derived
 
@@ -28,6 +29,8 @@ CATALOG = Path(__file__).parent / "catalog"
 
 #: The suite to which every task belongs.
 ALL = "all"
+#: The suite of no-fault twins, and of which suite's tasks they are.
+WITHOUT_FAULT, OF_WHICH = "no-fault", "lite"
 
 
 def ids(library: Library | None = None) -> list[str]:
@@ -42,6 +45,8 @@ def path_of(id_or_path: str, library: Library | None = None) -> Path:
         UnknownName: there is no such task; the nearest are listed.
     """
     library = library or Library()
+    if is_calm(id_or_path):
+        id_or_path = id_or_path.rpartition("@")[0]
     try:
         return library.path_of("task", id_or_path, "tasks", CATALOG)
     except UnknownName:
@@ -63,12 +68,15 @@ def names(library: Library) -> dict[str, str]:
 
 
 def load(id_or_path: str, library: Library | None = None) -> Task:
-    """A task by id or by path, with all its references checked; `ID@outage` and `ID@readonly` are its impossible twins.
+    """A task by id or by path, with all its references checked; `ID@outage` and `ID@readonly` are its impossible twins,
+    `ID@calm` and `ID@healed` those without a fault.
 
     Raises:
         UnknownName: there is no such task; the nearest are listed.
         ContentError: the file is wrong: file, line and what would be right.
     """
+    if is_calm(id_or_path):
+        return without_fault(id_or_path, functools.partial(load, library=library))
     if is_impossible(id_or_path):
         return impossible(id_or_path, functools.partial(load, library=library))
     document = read_document(path_of(id_or_path, library))
@@ -125,7 +133,10 @@ def check_kind(task: Task, document: Document, where: Where, kind: str, library:
 
 
 def suites(library: Library | None = None) -> dict[str, list[str]]:
-    """Suite -> ids of its tasks, sorted; `all` has every task, and one of another collection those that it knows."""
+    """Suite -> ids of its tasks, sorted.
+
+    `all` has every task, one of another collection those that it knows, and `no-fault` no-fault twins of `lite`.
+    """
     found: dict[str, list[str]] = {ALL: []}
     for task_id in ids(library):
         task = load(task_id, library)
@@ -133,6 +144,7 @@ def suites(library: Library | None = None) -> dict[str, list[str]]:
             members = found.setdefault(name, [])
             if task_id not in members:
                 members.append(task_id)
+    found[WITHOUT_FAULT] = twins_of(found.get(OF_WHICH, ()))
     return dict(sorted(found.items()))
 
 

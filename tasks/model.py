@@ -17,10 +17,10 @@ from simcluster.engine.content import Content, Library, Nanoseconds, Piece, near
 from simcluster.faults.steps import IncidentStep
 from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef
 from simcluster.session.clock import Budget, Clock
-from simcluster.tasks.truth import Truth, Weakness, derived
+from simcluster.tasks.truth import NO_FAULT, Truth, Weakness, derived
 from simcluster.world.profile import Parameters
 
-__all__ = ("FORBIDDEN", "TARGET", "Step", "Task", "Truth", "resolve")
+__all__ = ("FORBIDDEN", "NO_FAULT", "TARGET", "Step", "Task", "Truth", "resolve")
 
 #: Stands for the name of the object that the incident's first fault was aimed at, where a rule
 #: chose it. Replaced by `resolve` in truth, fixes, diagnoses and checks; nothing else is.
@@ -130,8 +130,9 @@ class Task(Piece):
         exempt: those not made, with reasons.
         clock, budget: how time is charged, and how much there is.
         noise: the profile of disturbances under which it happens, if nobody says another.
-        age: for how long the cluster has lived, with the past of its application (`history.yaml`); 0 is a cluster of
-            some minutes.
+        age: for how long the cluster has lived, with the past of its application (`history.yaml`); by default as the
+            seed says, and 0 is a cluster of some minutes.
+        bystanders: whether others change something meanwhile that hurts nobody (`eval/worlds/bystanders.py`).
         parameters: what the cluster's own figures are, where they are not the usual ones (`world/profile.py`).
         operator: who works on it. A `reader` may look at all but secrets, changes nothing and has no shell on nodes.
         allows: tools of an agent that work on copies of the cluster, which no operator of a real one has.
@@ -165,7 +166,8 @@ class Task(Piece):
     clock: Clock = Clock()
     budget: Budget = Budget()
     noise: str = ""
-    age: Age = 0
+    age: Age | None = None
+    bystanders: bool = True
     parameters: Parameters = Field(default_factory=dict)
     operator: Literal["administrator", "reader"] = "administrator"
     allows: tuple[Literal["fork", "counterfactual"], ...] = ()
@@ -191,6 +193,11 @@ class Task(Piece):
     def truth(self) -> Truth:
         """What is wrong: as the file states it, or as it derives from the incident. Raises ValueError: it does not."""
         return self.stated or derived(self)
+
+    @property
+    def faultless(self) -> bool:
+        """Whether the right answer is that there is no fault."""
+        return self.stated is not None and self.stated.family == NO_FAULT
 
     def namespace_of(self, ref: ObjectRef) -> str:
         """Where an object that a fault is aimed at is; where the application is, if no step says otherwise."""

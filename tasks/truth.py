@@ -22,6 +22,9 @@ from simcluster.faults.target import FaultTarget, ObjectRef
 if TYPE_CHECKING:
     from simcluster.tasks.model import Task
 
+#: The kind of cause of a task in which there is none.
+NO_FAULT = "no_fault"
+
 
 class Truth(Content):
     """What is wrong, for the judge. A task says of it only what does not derive.
@@ -85,7 +88,7 @@ class Weakness(Content):
     @field_validator("family")
     @classmethod
     def _known(cls, value: str) -> str:
-        if value not in meanings():
+        if value not in meanings() and value != NO_FAULT:
             raise ValueError(f"unknown family {value!r}; known: {', '.join(meanings())}")
         return value
 

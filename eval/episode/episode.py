@@ -14,7 +14,7 @@ from simcluster.eval.examination.examiner import Case, Examiner
 from simcluster.eval.examination.twin import twin_of
 from simcluster.eval.honesty import says_solved
 from simcluster.eval.interventions import Paged, diagnosed
-from simcluster.eval.judge import DiagnosisVerdict, judge, parse_claims
+from simcluster.eval.judge import DiagnosisVerdict, judge, judge_faultless, parse_claims
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.check import CheckResult
 from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
@@ -85,7 +85,7 @@ class Episode(Live):
 
     def begin(self) -> None:
         """Start the incident's clock (and that of the noise)."""
-        first_at_ns = min(step.at for step in self.task.incident if not step.latent)
+        first_at_ns = min(step.at for step in self.task.incident if not (step.latent or step.drawn))
         self.world.sim.after(first_at_ns, self.recorder.mark, "incident")
         self.pager.since(self.world.sim.now + first_at_ns)
         self.incident.start()
@@ -193,6 +193,11 @@ class Episode(Live):
     def diagnosed(self) -> DiagnosisVerdict:
         """The grade of what has been submitted so far. Nothing is done to the world."""
         answer, inventory = self.submission, self.baseline.inventory()
+        if self.task.faultless:
+            over = [
+                one.family for index, one in self.incident.mechanisms.items() if not self.incident.steps[index].harmless
+            ]
+            return judge_faultless(answer, inventory, over)
         if self.at_page is None:
             return judge(answer, self.task.truth, inventory)
         return diagnosed(answer, self.at_page, inventory)

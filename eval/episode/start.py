@@ -9,6 +9,7 @@ from simcluster.apps.history import world_age
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.episode import Episode
+from simcluster.eval.worlds.bystanders import accompanied
 from simcluster.eval.worlds.healthy import HEALTHY, STEP_NS, Healthy, NotAnIncident
 from simcluster.noise import plan
 from simcluster.tasks.model import Task, resolve
@@ -77,11 +78,12 @@ class Starts:
         found = resolve(task, world, library)
         if found is not task and any(step.latent for step in found.incident):
             world = self.healthy(found, seed, library)
+        found = accompanied(found, world, seed, library)
         episode = Episode(world, found, seed, disturbances, library)
         episode.incident.record.update(self.worlds.planted(found, seed, library) if found.resolved else {})
         episode.begin()
         if task.ticket is not None:
-            world.run_for(episode.incident.last_at_ns + task.ticket.after)
+            world.run_for(max(step.at for step in task.incident) + task.ticket.after)
             episode.paged()
             return episode
         limit = world.sim.now + episode.incident.last_at_ns + PAGE_LIMIT_NS

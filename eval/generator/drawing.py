@@ -26,6 +26,7 @@ from simcluster.faults import registry
 from simcluster.faults.draws import LEVELS
 from simcluster.faults.families import meanings
 from simcluster.faults.target import ImpossibleTarget
+from simcluster.tasks.calm import calm_of, healed_of
 from simcluster.tasks.model import Step, Task
 from simcluster.tasks.truth import derived
 
@@ -35,6 +36,8 @@ NOISES = ("none", "none", "light", "default", "heavy", "sregym")
 AGES_D = (1, 3, 9, 21, 47, 90, 150, 240)
 #: Of so many incidents one has two causes.
 COMPOSED_ONE_IN = 4
+#: Of so many members of a set one has no fault: somebody is paged, and nothing is to be repaired.
+CALM_ONE_IN = 8
 #: The second of two faults comes so long after the first.
 APART_NS = 20_000_000_000
 #: The first repair of `eval/proof/repairs` that fits what was changed is the reference fix.
@@ -57,6 +60,7 @@ def member(seed: int, index: int, taken: Collection[str] = (), library: Library 
         NotAnIncident: nothing that is drawn is noticed.
     """
     stream = Streams(seed).stream("fresh", index)
+    calm = stream.integer(0, CALM_ONE_IN) == 0
     for app, pair in _candidates(seed, index, stream, library):
         key = f"{app} {pair.id}"
         if key in taken:
@@ -64,6 +68,12 @@ def member(seed: int, index: int, taken: Collection[str] = (), library: Library 
         level = stream.integer(0, LEVELS)
         age = DAY * stream.choice(list(AGES_D))
         noise = stream.choice(list(NOISES))
+        if calm:
+            quiet = _without_fault(app, pair, stream, library)
+            if quiet is not None:
+                name = f"fresh-{seed}-{index:03d}"
+                made = {"id": name, "noise": noise, "age": max(age, YOUNGEST_NS), "title": quiet.title}
+                return Member(f"{app} calm {index}", quiet.model_copy(update=made))
         found = _bitten(app, pair, level, age, library)
         if found is None:
             continue
@@ -88,6 +98,16 @@ def _candidates(seed: int, index: int, stream: Stream, library: Library | None) 
             if pairs:
                 yield app, pairs[stream.choice(list(range(len(pairs))))]
                 break
+
+
+def _without_fault(app: str, pair: Pair, stream: Stream, library: Library | None) -> Task | None:
+    """The no-fault twin of the incident of a pair; None: the pair makes no task."""
+    try:
+        task = task_of(app, pair, library)
+    except ValueError:  # nothing of it lasts, or its parameters take no such value
+        return None
+    made = stream.choice([calm_of, healed_of])(task)
+    return made if _paged(made, library) is not None else None
 
 
 def used_applications(library: Library | None = None) -> list[str]:
@@ -122,7 +142,7 @@ def _composed(first: Episode, app: str, seed: int, index: int, stream: Stream, l
     for other, pair in _candidates(seed, (index + 1 + stream.integer(0, count)) % count, stream, library):
         if other != app:
             continue
-        second = _bitten(app, pair, LEVELS - 1, task.age, library)
+        second = _bitten(app, pair, LEVELS - 1, task.age or 0, library)
         if second is None:
             return first
         late = [step.model_copy(update={"at": step.at + APART_NS}) for step in second.task.incident]
@@ -153,7 +173,7 @@ def _task_of(episode: Episode, library: Library | None) -> Task:
 
 def _fixes(episode: Episode) -> list[list[Step]]:
     """What gives everything that was changed the value it had, as commands; nothing if no generic repair does."""
-    marks = marks_by_kind(episode.world, episode.task, episode.incident.facts())
+    marks = marks_by_kind(episode.world, episode.task, episode.incident.facts(harmless=False))
     for repair in (repairs()[name] for name in FIXES):
         if repair.of in marks:
             steps = [filled(step, one) for step in repair.steps for one in marks[repair.of]]

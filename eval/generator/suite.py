@@ -85,5 +85,7 @@ def written(wanted: Fresh, folder: Path, jobs: int = 1, library: Library | None 
 
 def text_of(task: Task) -> str:
     """A task as its file."""
-    data = task.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"stated"})
+    data = task.model_dump(
+        mode="json", by_alias=True, exclude_defaults=True, exclude=set() if task.faultless else {"stated"}
+    )
     return yaml.safe_dump({**data, "reference_fixes": data.get("reference_fixes", [])}, sort_keys=False, width=120)

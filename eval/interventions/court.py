@@ -222,7 +222,7 @@ def proved(court: Court) -> list[tuple[str, bool, str]]:
     for cause in court.causes:
         if cause.step < 0:
             found.append((f"{cause.fact.path} sustains it", *court.in_place([cause])))
-    harmless = {index for index, step in faults.items() if step.harmless}
+    harmless = {index for index, step in faults.items() if step.harmless and not step.drawn}
     if harmless:
         why = recovers(without(court.paged, faults.keys() - harmless), task.namespace)
         found.append(("what is harmless hurts nobody", *why))

@@ -102,7 +102,7 @@ def mended(episode: Mended, seed: int | None, count: int = REPAIRS) -> Iterator[
     """
     if seed is not None and not count:
         return
-    marks = marks_by_kind(episode.world, episode.task, episode.incident.facts())
+    marks = marks_by_kind(episode.world, episode.task, episode.incident.facts(harmless=False))
     chosen = [r for r in repairs().values() if r.of in marks and episode.task.id not in r.exempt]
     if seed is not None:
         stream = Streams(seed).stream("mend", episode.task.id)
@@ -260,7 +260,7 @@ def restored(fork: Mended) -> Finding:
     """Mended by the record alone: what was changed is as it was, and nothing else is touched."""
     name = "what its record says mends it"
     try:
-        restore(fork.world, [fact for fact in fork.incident.facts() if fact.place.kind != IMAGE])
+        restore(fork.world, [fact for fact in fork.incident.facts(harmless=False) if fact.place.kind != IMAGE])
     except NoKnob as error:
         return Finding(name, True, f"it cannot be mended by anybody: {error}")
     fork.wait(MENDED)

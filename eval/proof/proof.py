@@ -17,7 +17,7 @@ from simcluster.apps.registry import applications
 from simcluster.engine.content import ContentError, Library, UnknownName, load_content, read_document
 from simcluster.eval.episode.start import start
 from simcluster.eval.interventions import Court, Paged, diagnosed, proved
-from simcluster.eval.judge import DiagnosisVerdict, judge
+from simcluster.eval.judge import DiagnosisVerdict, judge, judge_faultless
 from simcluster.eval.judge.judge import family_of
 from simcluster.eval.oracles import Baseline, Mitigation, MitigationVerdict
 from simcluster.eval.oracles.registry import WrongCheck, checks_of
@@ -39,6 +39,7 @@ from simcluster.faults.target import ImpossibleTarget
 from simcluster.models.apps.behaviour import read_application
 from simcluster.noise import plan as noise
 from simcluster.surface.protocols import Outcome, Shell
+from simcluster.tasks.calm import is_calm
 from simcluster.tasks.model import Step, Task
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ def check(target: str, seed: int = 0, *, library: Library | None = None, opener:
         if isinstance(keys, dict) and "disturbances" in keys:
             profile = load_content(path, noise.Profile)
             return ProofReport("noise", profile.id, seed, (Finding("the file is right", True),))
+        return check_task(target, seed, library=library, opener=opener)
+    if is_calm(target):
         return check_task(target, seed, library=library, opener=opener)
     known = known_ids(library)
     if target not in known:
@@ -207,9 +210,9 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
     oracle = Mitigation(library)
     faulty = [m.still_present(episode.world) for m in oracle.mechanisms(task, episode.incident.record) if m.lasting]
     yield Finding("every cause stands", all(faulty), "; ".join(filter(None, faulty)))
-    if len(faulty) < len(oracle.mechanisms(task)):
+    if len(faulty) < len(oracle.mechanisms(task)) and not task.faultless:
         yield _outlived(episode.fork(), oracle)
-    if episode.at_page is not None:
+    if episode.at_page is not None and not task.faultless:
         yield from (Finding(*each) for each in proved(Court(episode.at_page)))
     made = any(m.moves_target for m in oracle.mechanisms(task))  # then to delete it is no attempt
     for name in task.must_not_pass:
@@ -237,6 +240,8 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
 def _judged(answer: str | dict[str, Any], episode: Provable) -> DiagnosisVerdict:
     """The grade of a diagnosis: by intervention, where there is a page to start from."""
     inventory = episode.baseline.inventory()
+    if episode.task.faultless:
+        return judge_faultless(answer, inventory)
     if episode.at_page is None:
         return judge(answer, episode.task.truth, inventory)
     return diagnosed(answer, episode.at_page, inventory)

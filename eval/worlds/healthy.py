@@ -9,6 +9,7 @@ import yaml
 
 from simcluster.api.objects import Json
 from simcluster.apps.cases import Users
+from simcluster.apps.history import usual_age
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.worlds import reader
@@ -17,7 +18,7 @@ from simcluster.faults.incident import Incident
 from simcluster.faults.steps import IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.tasks.model import WORKERS, Task
-from simcluster.world import World
+from simcluster.world import World, history
 from simcluster.world.profile import Profile
 
 #: How long an application may take from `kubectl apply` to healthy users.
@@ -26,6 +27,10 @@ HEALTHY_LIMIT_NS = 600 * SECOND
 WARM_UP_NS = 60 * SECOND
 STEP_NS = 5 * SECOND
 HEALTHY_RATIO = 0.99
+#: What comes to a cluster that has lived has started after this.
+SETTLED_NS = 60 * SECOND
+#: So many pasts of applications are remembered: of each application one.
+PASTS = 6
 #: Too few requests say nothing about a ratio.
 REQUESTS_MIN = 20
 
@@ -39,14 +44,17 @@ class NotAnIncident(Exception):
 
 
 class Place(NamedTuple):
-    """An application in a namespace, its users, who watches and works, its age, manifests beside it, own figures."""
+    """An application in a namespace, its users, who watches and works, its age, manifests beside it, own figures.
+
+    An age of None is that which the application usually has under the seed.
+    """
 
     app: str
     namespace: str
     users: Users | None = None
     observed: bool = True
     read_only: bool = False
-    age: int = 0
+    age: int | None = 0
     workers: int = WORKERS
     beside: str = ""
     also: tuple[str, ...] = ()
@@ -72,6 +80,7 @@ class Healthy:
     def __init__(self, keep: int = 4) -> None:
         self._keep = keep
         self._made: dict[tuple[object, ...], tuple[Snapshot[World], list[Facts]]] = {}
+        self._grown: dict[tuple[object, ...], tuple[Snapshot[World], int]] = {}
 
     def of(self, task: Task, seed: int, library: Library | None = None, *, latent: bool = True) -> World:
         """A world in which the task's application serves its users, before any incident.
@@ -105,32 +114,75 @@ class Healthy:
     ) -> tuple[Snapshot[World], list[Facts]]:
         key = (*place, "".join(step.model_dump_json() for step in latent), seed, library)
         if key not in self._made:
-            world, record = _healthy_world(place, seed, latent, library)
+            world, record = self._healthy(place, seed, latent, library)
             self._made[key] = Snapshot(world), record
             if len(self._made) > self._keep:
                 del self._made[next(iter(self._made))]
         return self._made[key]
 
+    def _healthy(
+        self, place: Place, seed: int, latent: tuple[IncidentStep, ...], library: Library | None
+    ) -> tuple[World, list[Facts]]:
+        age_ns = usual_age(place.app, seed) if place.age is None else place.age
+        if latent or not age_ns:
+            world, began_ns = _empty(place, seed, library), None
+        else:
+            world, began_ns = self._lived(place, age_ns, seed, library)
+        incident = Incident(world, place.namespace, latent, library)
+        incident.plant()
+        late = not age_ns or _has_jobs(place.beside)  # whose time cannot be skipped
+        if age_ns:
+            if began_ns is None:
+                began_ns = history.begin(world, place.app, place.namespace, age_ns)
+            if not late and (place.also or place.beside):
+                _come(world, place)
+                world.run_for(SETTLED_NS)
+            history.go_on(world, place.app, place.namespace, age_ns, began_ns)
+        if place.read_only:
+            reader.grant(world)
+        if place.observed:
+            world.observe()  # what it would have collected in skipped time is not there
+        if not age_ns:
+            world.deploy(place.app, place.namespace)
+        if late:
+            _come(world, place)
+        _warm(world, place)
+        return world, [incident.record[index] for index in range(len(latent))]
 
-def _healthy_world(
-    place: Place, seed: int, latent: tuple[IncidentStep, ...], library: Library | None
-) -> tuple[World, list[Facts]]:
+    def _lived(self, place: Place, age_ns: int, seed: int, library: Library | None) -> tuple[World, int]:
+        """A world with all of the application's history but the last changes, and when that began."""
+        key = (place.app, place.namespace, place.workers, place.parameters, age_ns, seed, library)
+        if key not in self._grown:
+            world = _empty(place, seed, library)
+            began_ns = history.begin(world, place.app, place.namespace, age_ns)
+            self._grown[key] = Snapshot(world), began_ns
+            if len(self._grown) > PASTS:
+                del self._grown[next(iter(self._grown))]
+        snapshot, began_ns = self._grown[key]
+        return snapshot.restore(), began_ns
+
+
+def _empty(place: Place, seed: int, library: Library | None) -> World:
+    """Its cluster without applications."""
     profile = Profile(parameters=dict(place.parameters)) if place.parameters else None
-    world = World(seed, workers=place.workers, library=library, profile=profile)
-    namespace, crowd = place.namespace, place.users
-    incident = Incident(world, namespace, latent, library)
-    incident.plant()
-    if place.read_only:
-        reader.grant(world)
-    if place.observed and not place.age:
-        world.observe()
-    world.deploy(place.app, namespace, place.age)
-    if place.observed and place.age:
-        world.observe()  # what it would have collected in skipped time is not there
+    return World(seed, workers=place.workers, library=library, profile=profile)
+
+
+def _come(world: World, place: Place) -> None:
+    """What is in the cluster beside the application."""
     for app in place.also:
         world.deploy(app, app)
     if place.beside:
-        world.apply(place.beside, namespace=namespace)
+        world.apply(place.beside, namespace=place.namespace)
+
+
+def _has_jobs(beside: str) -> bool:
+    return any(one["kind"] in ("Job", "CronJob") for one in yaml.safe_load_all(beside)) if beside else False
+
+
+def _warm(world: World, place: Place) -> None:
+    """Let its users come, until they are served."""
+    namespace, crowd = place.namespace, place.users
     limit = world.sim.now + HEALTHY_LIMIT_NS
     if crowd is None or crowd.after:
         while not world.available(namespace) and world.sim.now < limit:
@@ -149,7 +201,6 @@ def _healthy_world(
             healthy_since = None
         if world.sim.now >= limit:
             raise NotAnIncident(f"{place.app} does not become healthy within {HEALTHY_LIMIT_NS // SECOND} s")
-    return world, [incident.record[index] for index in range(len(latent))]
 
 
 def _served(users: UserLoad, now_ns: int) -> bool:

@@ -7,6 +7,7 @@ Left out: users of those days, and what their requests left in counters, logs an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from simcluster.api.objects import ApiObject, condition_status, name_of
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
     from simcluster.world.world import World
 
 #: A change has settled when all is well for so long; it must have after the second.
-QUIET_NS, SETTLE_LIMIT_NS = 30 * SECOND, 20 * MINUTE
+QUIET_NS, SETTLE_LIMIT_NS = 20 * SECOND, 20 * MINUTE
 STEP_NS = 5 * SECOND
 #: How long a node that is rebooted is left alone.
 DOWN_NS = 3 * MINUTE
+#: Before so many of the last changes others come to the cluster, unless manifests are applied among these.
+LATE = 2
 _WORKLOADS = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
 
 
@@ -30,19 +33,45 @@ def live_through(world: World, app: str, namespace: str, age_ns: int) -> None:
     Raises:
         ValueError: a command of the history fails, or a change does not settle.
     """
+    go_on(world, app, namespace, age_ns, begin(world, app, namespace, age_ns))
+
+
+def begin(world: World, app: str, namespace: str, age_ns: int) -> int:
+    """Deploy an application so long ago, and live through all of its history but the last changes.
+
+    Returns:
+        the instant at which it began, for `go_on`: in between others may have come to the cluster.
+
+    Raises:
+        ValueError: a command of the history fails, or a change does not settle.
+    """
     assert YOUNGEST_NS <= age_ns <= OLDEST_NS, age_ns
-    folder = world.catalog.folder(app)
-    history, began_ns = history_of(folder), world.sim.now
+    history, began_ns = history_of(world.catalog.folder(app)), world.sim.now
     world.prepare(app, namespace)
-    for change in history.changes:
-        _wait(world, began_ns + age_ns - _ago(history, change, age_ns))
-        _make(world, change, namespace, folder.text("manifests.yaml"))
-        _settle(world, namespace)
+    _live(world, app, namespace, history.changes[: _early(history)], began_ns, age_ns)
+    return began_ns
+
+
+def go_on(world: World, app: str, namespace: str, age_ns: int, began_ns: int) -> None:
+    """Live through the last changes, until the application is so old. Raises ValueError, as `begin`."""
+    history = history_of(world.catalog.folder(app))
+    _live(world, app, namespace, history.changes[_early(history) :], began_ns, age_ns)
     _wait(world, began_ns + age_ns)
 
 
-def _ago(history: History, change: Change, age_ns: int) -> int:
-    return change.age * age_ns // history.changes[0].age
+def _early(history: History) -> int:
+    """How many changes come before others come to the cluster: all that apply manifests, and all but the last two."""
+    last_applied = max(index for index, change in enumerate(history.changes) if change.apply is not None)
+    return max(last_applied + 1, len(history.changes) - LATE)
+
+
+def _live(world: World, app: str, namespace: str, changes: Sequence[Change], began_ns: int, age_ns: int) -> None:
+    folder = world.catalog.folder(app)
+    oldest = history_of(folder).changes[0].age
+    for change in changes:
+        _wait(world, began_ns + age_ns - change.age * age_ns // oldest)
+        _make(world, change, namespace, folder.text("manifests.yaml"))
+        _settle(world, namespace)
 
 
 def _wait(world: World, until_ns: int) -> None:

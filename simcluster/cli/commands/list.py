@@ -31,7 +31,7 @@ def command(kind: str, app: str, suite: str, folders: tuple[str, ...], as_json: 
     """List what there is of a KIND: agents, apps, checks, families, faults, lessons, noises, suites or tasks.
 
     Families are the kinds of causes that a diagnosis may name. With --json faults have the data sheets of their
-    mechanisms.
+    mechanisms, and tasks their difficulty: the share of runs in which reference agents fail, 0 to 1.
     """
     if kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
@@ -46,6 +46,7 @@ def command(kind: str, app: str, suite: str, folders: tuple[str, ...], as_json: 
         rows = _targets(app, library, counted=not as_json) if app else rows_of(kind, library)
     if as_json:
         rows = [*map(_with_sheet, rows)] if kind == "faults" and not app else rows
+        rows = [*map(_with_difficulty, rows)] if kind == "tasks" else rows
         print_json(rows)
         return
     console().print(table_of(rows))
@@ -113,6 +114,13 @@ def _with_sheet(row: Row) -> Row:
 
     mechanism = registry.mechanisms()[row["mechanism"]]
     return {**mechanism.sheet.to_dict(mechanism.Params), "lasting": mechanism.lasting, **row}
+
+
+def _with_difficulty(row: Row) -> Row:
+    """A task with how hard it is for reference agents, 0 to 1; None: not measured."""
+    from simcluster.eval.report.difficulty import difficulty, measured
+
+    return {**row, "difficulty": difficulty(measured().get(row["id"], {}))}
 
 
 def _families(library: Library) -> list[Row]:
