@@ -11,14 +11,14 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from simcluster.eval.chat.context import Message, fitting, shown
 from simcluster.eval.chat.endpoint import Endpoint, EndpointError, Reply
+from simcluster.eval.chat.instructions import head, prompt
 from simcluster.eval.chat.options import ModelOptions
-from simcluster.eval.chat.tools import ARGUMENTS_MAX, Toolkit, in_words, schema
+from simcluster.eval.chat.tools import ARGUMENTS_MAX, Toolkit, schema
 from simcluster.surface.protocols import Session, Thinking
 
 #: Replies without a call, one after the other, after which the model has ended.
@@ -27,8 +27,6 @@ SILENT_MAX = 3
 CALLS_MAX = 16
 #: Replies of a run: commands are limited by the budget, calls that make no sense by this.
 REPLIES_MAX = 400
-#: Runbooks that are shown with the page, and characters of each.
-RUNBOOKS, RUNBOOK_MAX = 2, 6_000
 #: Statuses by which endpoints refuse tools.
 _NO_TOOLS = (400, 404, 422, 501)
 
@@ -55,20 +53,29 @@ class ModelAgent:
         chat: answers.
         options: policies.
         note: is given every exchange: messages that are new, the reply, its tokens.
+        past: page and course of earlier runs, of which the nearest to the page are shown.
     """
 
     name = "llm"
 
-    def __init__(self, chat: Chat, options: ModelOptions, note: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(
+        self,
+        chat: Chat,
+        options: ModelOptions,
+        note: Callable[[dict[str, Any]], None],
+        past: Sequence[Sequence[str]] = (),
+    ) -> None:
         self._chat = chat
         self._options = options
         self._note = note
-        self._tools = schema() if options.tools else []
+        self._past = past
+        self._undo = options.strategy == "undo"
+        self._tools = schema(undo=self._undo) if options.tools else []
         self._turns: list[list[Message]] = []
 
     def run(self, session: Session) -> None:
         """Work until the model finishes, or says nothing more. Raises EndpointError, BudgetExceeded."""
-        kit, silent = Toolkit(session), 0
+        kit, silent = Toolkit(session, undo=self._undo), 0
         for _ in range(REPLIES_MAX):
             reply = self._asked(session.alert)
             self._think(session, reply.completion)
@@ -79,7 +86,7 @@ class ModelAgent:
                 silent += 1
                 if silent == SILENT_MAX:
                     return
-                turn.append({"role": "user", "content": _prompt("nudge")})
+                turn.append({"role": "user", "content": prompt("nudge")})
                 continue
             silent = 0
             for number, call in enumerate(calls):
@@ -101,26 +108,16 @@ class ModelAgent:
         return self._exchange(page)
 
     def _exchange(self, page: str) -> Reply:
-        head = self._head(page)
-        messages = fitting(head, self._turns, self._options.context)
+        begin = head(page, self._options, self._past, tools=bool(self._tools))
+        messages = fitting(begin, self._turns, self._options.context)
         reply = self._chat.chat(messages, self._tools)
-        new = self._turns[-1][1:] if self._turns else head
+        new = self._turns[-1][1:] if self._turns else begin
         asked = digest(messages, self._tools)
         tokens = [reply.prompt, reply.completion]
         self._note(
             {"asked": asked, "tools": bool(self._tools), "messages": new, "reply": reply.message, "tokens": tokens}
         )
         return reply
-
-    def _head(self, page: str) -> list[Message]:
-        parts = [_prompt("system")]
-        if not self._tools:
-            parts.append(f"{_prompt('plain')}\n{in_words()}")
-        if self._options.strategy == "few-shot":
-            parts.append(_prompt("few-shot"))
-        if self._options.runbooks:
-            parts += nearest(Path(self._options.runbooks), page)
-        return [{"role": "system", "content": "\n\n".join(parts)}, {"role": "user", "content": page}]
 
     def _think(self, session: Session, tokens: int) -> None:
         """Time passes while a model writes."""
@@ -164,28 +161,6 @@ def _written(text: str) -> list[Call]:
     return []
 
 
-def _prompt(name: str) -> str:
-    return files("simcluster.eval.chat").joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8").strip()
-
-
-def nearest(folder: Path, page: str) -> list[str]:
-    """Runbooks that share most words with a page, weighted by how few runbooks have the word (sum of 1/n)."""
-    texts = {path.name: path.read_text(errors="replace") for path in sorted(folder.iterdir()) if _is_text(path)}
-    words = {name: _words(text) for name, text in texts.items()}
-    shared = {word: sum(word in own for own in words.values()) for word in sorted(_words(page))}
-    points = {name: sum(1 / shared[word] for word in shared if word in own) for name, own in words.items()}
-    best = sorted((name for name in texts if points[name] > 0), key=lambda name: (-points[name], name))[:RUNBOOKS]
-    return [f"From the runbook {name}:\n{texts[name][:RUNBOOK_MAX]}" for name in best]
-
-
-def _is_text(path: Path) -> bool:
-    return path.suffix in (".md", ".txt") and path.is_file()
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"[a-z0-9]{3,}", text.lower()))
-
-
 def digest(messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> str:
     """Of a request: what it asks, in 128 bits."""
     data = json.dumps([list(messages), list(tools)], sort_keys=True).encode("utf-8", "surrogatepass")
@@ -206,7 +181,7 @@ class Recording:
         try:
             lines = [json.loads(line) for line in path.read_text().splitlines()]
         except (OSError, ValueError) as problem:
-            raise EndpointError(f"no replies are recorded: {problem}") from None
+            raise EndpointError(f"no replies are recorded: {problem}", kind="recording") from None
         self._path = path
         self._left = [line for line in lines if "reply" in line]
 
@@ -215,12 +190,15 @@ class Recording:
         if self._left and tools and not self._left[0]["tools"]:
             raise EndpointError("tools were refused then", _NO_TOOLS[0])
         if not self._left or self._left[0]["asked"] != digest(messages, tools):
-            raise EndpointError(f"{self._path} holds no reply to this request: the run is another one from here on")
+            other = f"{self._path} holds no reply to this request: the run is another one from here on"
+            raise EndpointError(other, kind="recording")
         line = self._left.pop(0)
         return Reply(line["reply"], *line["tokens"])
 
 
-def agent_of(model: str, wire: dict[str, Any], transcript: str, replies: str) -> ModelAgent:
+def agent_of(
+    model: str, wire: dict[str, Any], transcript: str, replies: str, past: Sequence[Sequence[str]] = ()
+) -> ModelAgent:
     """The agent that a run is handed.
 
     Args:
@@ -228,6 +206,7 @@ def agent_of(model: str, wire: dict[str, Any], transcript: str, replies: str) ->
         wire: `ModelOptions.to_dict`.
         transcript: path of the file to which exchanges are added.
         replies: path of a recorded one that answers instead; empty: the endpoint does.
+        past: page and course of earlier runs.
     """
     options = ModelOptions(**{**wire, "prices": tuple(wire["prices"])})
 
@@ -236,9 +215,9 @@ def agent_of(model: str, wire: dict[str, Any], transcript: str, replies: str) ->
             file.write(json.dumps(line) + "\n")
 
     if replies:
-        return ModelAgent(Recording(Path(replies)), options, note)
+        return ModelAgent(Recording(Path(replies)), options, note, past)
     found = Endpoint(model, options.url, tries=options.tries, timeout_s=options.timeout_s)
-    return ModelAgent(found, options, note)
+    return ModelAgent(found, options, note, past)
 
 
 def spent(transcript: Path, prices: tuple[float, float]) -> dict[str, Any]:

@@ -21,6 +21,14 @@ _PAUSE_S = 1.0
 #: Seconds that a `Retry-After` is heeded.
 _WAIT_MAX_S = 60.0
 _ERROR_MAX = 400
+#: What keeps an endpoint from answering. Of those in `LASTING` another try is not worth its time.
+KINDS = (
+    "unauthorized", "no such model", "out of credit", "rate limit", "bad request", "server error", "timeout",
+    "unreachable", "garbled", "recording",
+)  # fmt: skip
+LASTING = frozenset(["unauthorized", "no such model", "out of credit", "recording"])
+_BY_STATUS = {0: "unreachable", 401: "unauthorized", 402: "out of credit", 403: "unauthorized", 404: "no such model"}
+_BY_STATUS |= {408: "timeout", 429: "rate limit", 504: "timeout"}
 #: The longest answer that is read, bytes.
 _ANSWER_MAX = 16 * 2**20
 _CHUNK = 1 << 16
@@ -29,14 +37,17 @@ _CHUNK = 1 << 16
 class EndpointError(Exception):
     """The endpoint gave no answer that can be used.
 
-    Attributes:
+    Args:
+        text: what happened; the message is `KIND: TEXT`.
         status: of HTTP, of its last answer; 0 if there was none.
+        kind: one of `KINDS`; by default what the status says.
     """
 
     exit_code = 1  # of the command line: failed
 
-    def __init__(self, text: str, status: int = 0) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, status: int = 0, kind: str = "") -> None:
+        self.kind = kind or _BY_STATUS.get(status, "server error" if status >= 500 else "bad request")
+        super().__init__(f"{self.kind}: {text}")
         self.status = status
 
 
@@ -109,7 +120,7 @@ class Endpoint:
 
     def _tried(self, body: dict[str, Any], usable: Callable[[Reply], Reply]) -> Reply:
         body |= {"model": self.model, "temperature": 0}
-        why, status, pause_s = "", 0, _PAUSE_S
+        why, status, kind, pause_s = "", 0, "", _PAUSE_S
         for attempt in range(self.tries):
             if attempt:
                 self.sleep(pause_s)
@@ -119,13 +130,13 @@ class Endpoint:
             except urllib.error.HTTPError as problem:
                 with problem:
                     why = f"{problem.code} {problem.read(_ERROR_MAX).decode(errors='replace')}".strip()
-                status = problem.code
+                status, kind = problem.code, ""
                 if problem.code not in _AGAIN:
                     break
                 pause_s = max(pause_s, _asked_for(problem.headers.get("Retry-After")))
             except (OSError, HTTPException, ValueError, KeyError, IndexError, TypeError, AttributeError) as problem:
-                why, status = f"{type(problem).__name__}: {problem}", 0
-        raise EndpointError(f"{self.url} gave no answer for {self.model}: {why}", status)
+                why, status, kind = f"{type(problem).__name__}: {problem}", 0, _kind_of(problem)
+        raise EndpointError(f"{self.url} gave no answer for {self.model}: {why}", status, kind)
 
     def _once(self, body: dict[str, Any]) -> Reply:
         headers = {"Content-Type": "application/json"}
@@ -152,6 +163,14 @@ class Endpoint:
             if len(found) > _ANSWER_MAX:
                 raise ValueError(f"the answer is longer than {_ANSWER_MAX} bytes")
         return bytes(found)
+
+
+def _kind_of(problem: Exception) -> str:
+    """Of what happened on the way: nothing came in time, nobody was there, or what came is no answer."""
+    reason = getattr(problem, "reason", problem)
+    if isinstance(reason, TimeoutError):
+        return "timeout"
+    return "unreachable" if isinstance(problem, OSError) else "garbled"
 
 
 def _with_text(reply: Reply) -> Reply:

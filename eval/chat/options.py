@@ -11,7 +11,7 @@ from typing import Any
 PREFIX = "llm:"
 #: Where an address is looked for.
 URL = "OPENAI_BASE_URL"
-STRATEGIES = ("bare", "few-shot")
+STRATEGIES = ("bare", "few-shot", "undo")
 
 
 def is_model(agent: str) -> bool:
@@ -35,6 +35,8 @@ class ModelOptions:
         think_rate: tokens of completion that take a simulated second before the commands they ask for; 0: none.
         strategy: one of `STRATEGIES`.
         runbooks: a folder of texts (`*.md`, `*.txt`); those nearest to the page are shown with it. Empty: none.
+        past: a run directory; the courses of runs on other tasks that passed and whose pages are nearest are shown.
+            Empty: none.
         tools: whether tool calls are asked for; otherwise commands are read from plain text. An endpoint that refuses
             tools is spoken to in plain text, too.
         replies: a run directory whose recorded replies answer instead of the endpoint. Empty: the endpoint.
@@ -48,6 +50,7 @@ class ModelOptions:
     think_rate: float = 0.0
     strategy: str = "bare"
     runbooks: str = ""
+    past: str = ""
     tools: bool = True
     replies: str = ""
     timeout_s: float = 120.0
@@ -68,6 +71,8 @@ class ModelOptions:
             return f"where does it answer? Give --base-url, an http address up to /chat/completions, or {URL}"
         if self.runbooks and not Path(self.runbooks).is_dir():
             return f"{self.runbooks} is no folder of runbooks"
+        if self.past and not Path(self.past, "runs").is_dir():
+            return f"{self.past} is no run directory"
         return ""
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from simcluster.surface.observability import ALERTMANAGER, JAEGER_PORT, LOKI, PROMETHEUS
 from simcluster.surface.protocols import BudgetExceeded, Outcome, Session
+from simcluster.surface.undo import Undo
 
 #: The longest arguments of one call that are taken, characters.
 ARGUMENTS_MAX = 200_000
@@ -31,12 +32,17 @@ class Tool(NamedTuple):
 class Toolkit:
     """The tools of one run.
 
+    Args:
+        undo: whether writes of kubectl can be taken back. Each is tried on the server first, and what it would change
+            is read: commands that are charged like any other.
+
     Attributes:
         finished: the model has said that it is done.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, undo: bool = False) -> None:
         self._session = session
+        self._undo = Undo(_Typed(session)) if undo else None
         self._jaeger = ""
         self._spent = False
         self.finished = False
@@ -50,9 +56,10 @@ class Toolkit:
         Raises:
             BudgetExceeded: once more after the model was told that the budget is used up.
         """
-        tool = TOOLS.get(name) if isinstance(name, str) else None
+        known = tools(undo=self._undo is not None)
+        tool = known.get(name) if isinstance(name, str) else None
         if tool is None:
-            return f"error: unknown tool {str(name)[:80]!r}; there are {', '.join(TOOLS)}"
+            return f"error: unknown tool {str(name)[:80]!r}; there are {', '.join(known)}"
         try:
             given = _read(tool, arguments)
             return tool.do(self, given)
@@ -66,8 +73,20 @@ class Toolkit:
 
     def kubectl(self, given: dict[str, str]) -> str:
         """A command of kubectl, with or without its name in front."""
-        words = given["command"].strip().removeprefix("kubectl ")
-        return _said(self._session.kubectl(words, given["stdin"]))
+        text = given["command"].strip().removeprefix("kubectl ")
+        written = self._undo.prepare(_words(text), given["stdin"]) if self._undo else None
+        result = self._session.kubectl(text, given["stdin"])
+        if self._undo and written is not None and result.exit_code == 0:
+            self._undo.done(written)
+        return _said(result)
+
+    def undo(self, given: dict[str, str]) -> str:
+        """The newest write that was not taken back yet."""
+        last = self._undo.last if self._undo else None
+        if self._undo is None or last is None:
+            return "there is nothing to take back"
+        said = [_said(self._session.kubectl(text, stdin)) for text, stdin in self._undo.take_back()]
+        return "\n".join([f"taken back: {last.command}", *said])
 
     def node(self, given: dict[str, str]) -> str:
         """A command line on a node."""
@@ -116,6 +135,25 @@ class Toolkit:
         """What the API server's proxy answers to a GET."""
         asked = f"?{urlencode(query, quote_via=quote)}" if query else ""
         return _said(self._session.kubectl(f"get --raw {shlex.quote(path + asked)}"))
+
+
+class _Typed:
+    """kubectl as somebody types it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def run(self, words: Sequence[str], stdin: str = "") -> Outcome:
+        """Run one command."""
+        return self._session.kubectl(shlex.join(words), stdin)
+
+
+def _words(text: str) -> list[str]:
+    """Words of a command line; none if a quote is open, which kubectl's answer tells."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return []
 
 
 def _said(result: Outcome) -> str:
@@ -192,11 +230,20 @@ TOOLS: dict[str, Tool] = {
 }  # fmt: skip
 
 
-def schema() -> list[dict[str, Any]]:
+#: What the strategy `undo` adds.
+UNDO = Tool("Take back the newest change that you made with kubectl.", {}, Toolkit.undo)
+
+
+def tools(*, undo: bool = False) -> dict[str, Tool]:
+    """The tools by name."""
+    return {**TOOLS, "undo": UNDO} if undo else TOOLS
+
+
+def schema(*, undo: bool = False) -> list[dict[str, Any]]:
     """The tools as chat completions take them."""
     return [
         {"type": "function", "function": {"name": name, "description": tool.says, "parameters": _parameters(tool)}}
-        for name, tool in TOOLS.items()
+        for name, tool in tools(undo=undo).items()
     ]
 
 
@@ -206,10 +253,10 @@ def _parameters(tool: Tool) -> dict[str, Any]:
     return {"type": "object", "properties": fields, "required": needed, "additionalProperties": False}
 
 
-def in_words() -> str:
+def in_words(*, undo: bool = False) -> str:
     """The tools for a model that is told of them in its instructions."""
     lines = []
-    for name, tool in TOOLS.items():
+    for name, tool in tools(undo=undo).items():
         arguments = ", ".join(f'"{one.removesuffix("?")}": {says}' for one, says in tool.arguments.items())
         lines.append(f"- {name} {{{arguments}}}: {tool.says}")
     return "\n".join(lines)

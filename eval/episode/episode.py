@@ -266,8 +266,13 @@ class Episode(Live):
     def answered(self, command: Command, effect: Effect, result: Outcome) -> None:
         """Keep what was read, and tag the record with what was done."""
         self.transcript.add(command, effect, result, self.world.sim.now)
-        if command.tool in ("kubectl", "http", "sh", "node", "container") and effect.counts:
-            self.recorder.command(command.tool, write=effect.writes, at_ns=command.at_ns)
+        if command.tool not in ("kubectl", "http", "sh", "node", "container"):
+            return
+        tool = "desk" if command.tool in ("kubectl", "http", "sh") else command.tool  # by whichever door
+        if effect.counts:
+            self.recorder.command(tool, write=effect.writes, at_ns=command.at_ns)
             if effect.charge == "look" and not effect.writes:
                 into = command.target or command.text[:LONGEST_PROBE]
                 self.recorder.probed(command.identity or ADMIN.name, command.tool, into, command.at_ns)
+        elif effect.writes:
+            self.recorder.wrote(tool, command.at_ns)

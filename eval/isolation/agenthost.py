@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from simcluster.agents.expert import ReferenceStep
 from simcluster.eval.isolation.conversation import Conversation, Sink, Watcher
-from simcluster.eval.isolation.ending import AGENT_ERROR, ENDPOINT, Ending, by_status
+from simcluster.eval.isolation.ending import AGENT_ERROR, ENDPOINT, TIMEOUT, Ending, by_status
 from simcluster.eval.isolation.wire import Garbled, Wire
 from simcluster.surface.protocols import Session
 
@@ -147,6 +147,8 @@ class AgentHost:
             _drain(read, sink)
         if ending is not None and ending.outcome == ENDPOINT and not job.model:
             return Ending(AGENT_ERROR, f"it has no endpoint that could fail: {ending.error}")
+        if ending is not None and ending.outcome == TIMEOUT and job.model:  # all of its time went by at the endpoint
+            return Ending(ENDPOINT, f"timeout: the endpoint took longer than {job.wall_s:g} s for the run")
         return ending if ending is not None else by_status(status)
 
     def _spawn(self, job: Job, alert: str, descriptors: Sequence[int]) -> int:

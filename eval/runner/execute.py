@@ -12,13 +12,15 @@ from simcluster.agents import registry
 from simcluster.agents.expert import ReferenceStep
 from simcluster.agents.protocol import Agent
 from simcluster.eval.chat.agent import spent
+from simcluster.eval.chat.endpoint import LASTING
 from simcluster.eval.chat.options import is_model, model_of
 from simcluster.eval.episode import Episode, start
 from simcluster.eval.isolation.agenthost import AgentHost, Job
 from simcluster.eval.isolation.conversation import Sink, Watcher
 from simcluster.eval.isolation.ending import ENDPOINT, Ending
 from simcluster.eval.process import measured, transcript
-from simcluster.eval.runner.plan import Plan, Record, Run
+from simcluster.eval.runner.past import others
+from simcluster.eval.runner.plan import FORMAT, Plan, Record, Run
 from simcluster.eval.serving import command
 from simcluster.eval.trajectory.recorder import write_jsonl
 
@@ -48,7 +50,7 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
         printed = bytearray()
         sink = partial(keep, printed)
         ending = work(run.agent, episode, plan, host, sink, model=handed(run, plan, folder))
-        if ending.outcome != ENDPOINT:
+        if not repeated(ending):
             break
     if plan.counterfactuals:
         episode.counterfactuals()
@@ -67,6 +69,11 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
     return record | {"process": process_of(record, episode.guide(), list(episode.transcript.turns))}
 
 
+def repeated(ending: Ending) -> bool:
+    """Whether a run is made anew: its model's endpoint gave no answer, for a reason that may pass."""
+    return ending.outcome == ENDPOINT and ending.error.partition(":")[0] not in LASTING
+
+
 def handed(run: Run, plan: Plan, folder: Path) -> Record:
     """What a model's agent is handed; its transcript begins anew. Nothing for other agents."""
     if not is_model(run.agent):
@@ -74,8 +81,9 @@ def handed(run: Run, plan: Plan, folder: Path) -> Record:
     name = f"{run.name}{TALK}"
     (folder / name).write_bytes(b"")
     replies = str(Path(plan.model.replies, "runs", name)) if plan.model.replies else ""
+    known = others(plan.model.past, Path(run.task).stem) if plan.model.past else []
     wire = {"wire": plan.model.to_dict(), "transcript": str(folder / name), "replies": replies}
-    return {"model": model_of(run.agent), **wire}
+    return {"model": model_of(run.agent), "past": known, **wire}
 
 
 def process_of(record: Record, header: dict[str, Any], turns: list[transcript.Turn]) -> Record:
@@ -147,6 +155,7 @@ def record_of(run: Run, noise: str | None, ending: Ending, seconds: float, repor
     failed: dict[str, Any] = {"passed": False, "why": ending.outcome}
     graded = report or {"diagnosis": failed, "mitigation": failed, "trajectory": failed}
     return {
+        "format": FORMAT,
         "task": run.task,
         "agent": run.agent,
         "seed": run.seed,

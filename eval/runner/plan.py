@@ -20,6 +20,8 @@ from simcluster.noise import plan as noise_profiles
 from simcluster.world.profile import Profile
 
 Record = dict[str, Any]
+#: The version of records and plans on disk: `results.schema.json`. A change that readers would stumble over raises it.
+FORMAT = 1
 
 
 class PlanError(Exception):
@@ -128,6 +130,7 @@ class Plan:
     def to_dict(self) -> Record:
         """The wire form, for the run directory."""
         return {
+            "format": FORMAT,
             "tasks": list(self.task_ids),
             "agents": list(self.agents),
             "seeds": list(self.seeds),

@@ -11,11 +11,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from simcluster.eval.isolation.ending import ENDPOINT
-from simcluster.eval.runner.plan import Plan, Record, Run
+from simcluster.eval.runner.plan import FORMAT, Plan, Record, Run
 from simcluster.session.log import versions
 
 RESULTS = "results.jsonl"
@@ -48,7 +49,7 @@ class RunDirectory:
         self.path = path
         self.runs = path / "runs"
         self.records: list[Record] = []
-        self.unmade = 0
+        self.reasons: Counter[str] = Counter()
         self._unwritten = b""
         self._lock = -1
         try:
@@ -99,6 +100,11 @@ class RunDirectory:
                     f"{self.path} was begun with {what} {before.get(what)}, not {now}: use another --out"
                 )
 
+    @property
+    def unmade(self) -> int:
+        """How many runs could not be made for want of an endpoint's answer; `reasons` counts them by kind."""
+        return self.reasons.total()
+
     def finished(self) -> dict[Run, Record]:
         """Results by run; the last one counts."""
         return {Run(r["task"], r["agent"], r["seed"]): r for r in self.records}
@@ -106,7 +112,7 @@ class RunDirectory:
     def add(self, record: Record) -> None:
         """Keep a result for good, or note that an endpoint gave none; if it cannot be written now, see `write`."""
         if record["outcome"] == ENDPOINT:
-            self.unmade += 1
+            self.reasons[record["error"].partition(":")[0]] += 1
             with (self.path / UNMADE).open("a") as file:
                 file.write(json.dumps(record, sort_keys=True) + "\n")
             return
@@ -145,7 +151,7 @@ def read_results(path: Path, *, mend: bool = False) -> list[Record]:
         mend: cut a damaged last line off the file.
 
     Raises:
-        RunDirectoryError: there are none, or a line other than the last is no JSON.
+        RunDirectoryError: there are none, a line other than the last is no JSON, or its format is newer.
     """
     file = path / RESULTS if path.is_dir() else path
     if not file.exists():
@@ -159,6 +165,10 @@ def read_results(path: Path, *, mend: bool = False) -> list[Record]:
             if number < len(lines):
                 raise RunDirectoryError(f"{file}:{number}: no JSON object")
             break
+        if record.get("format", FORMAT) > FORMAT:
+            raise RunDirectoryError(
+                f"{file}:{number}: format {record['format']} was written by a newer simcluster; this one reads {FORMAT}"
+            )
         records.append(record)
         good_bytes += len(line)
     if mend and good_bytes < file.stat().st_size:

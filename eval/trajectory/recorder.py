@@ -79,6 +79,13 @@ class Recorder:
         """
         self._commands.append([tool, write, at_ns])
 
+    def wrote(self, tool: str, at_ns: int) -> None:
+        """The command that was tagged last writes after all: a client's first request of it only looked."""
+        if self._commands and self._commands[-1][::2] == [tool, at_ns]:
+            self._commands[-1][1] = True
+        else:
+            self._commands.append([tool, True, at_ns])
+
     def probed(self, by: str, tool: str, into: str, at_ns: int) -> None:
         """Tag the next record: somebody looked into something (a container, a node, a Service), which ended now."""
         took_ms = round((self.world.sim.now - at_ns) / 1e6, 3)

@@ -19,13 +19,20 @@ def model_options(command: _Command) -> _Command:
     @wraps(command)
     def gathered(**given: Any) -> Any:
         names = {"base_url": "url", "model_price": "prices", "context": "context", "think_rate": "think_rate"}
-        names |= {"strategy": "strategy", "runbooks": "runbooks", "tool_calls": "tools", "replies": "replies"}
+        names |= {
+            "strategy": "strategy",
+            "runbooks": "runbooks",
+            "tool_calls": "tools",
+            "replies": "replies",
+            "past": "past",
+        }
         return command(models=ModelOptions(**{own: given.pop(name) for name, own in names.items()}), **given)
 
     wrapped: Any = gathered
     for option in (
         click.option("--replies", default="", help="A run directory whose models' replies answer instead."),
         click.option("--tool-calls/--plain", default=True, help="Ask models for tool calls, or for plain text."),
+        click.option("--past", default="", help="A run directory; courses that passed are shown to models."),
         click.option("--runbooks", default="", help="A folder of texts; the nearest to the page are shown to models."),
         click.option("--strategy", default="bare", type=click.Choice(STRATEGIES), help="How models are instructed."),
         click.option(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,9 @@ class Snapshot:
         said = {"namespace": self.namespace, **(metadata or {})}
         for name, value in (("tool_cache.json", self.tool_cache()), ("metadata.json", said)):
             (folder / name).write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        (folder / "raw_data").mkdir(exist_ok=True)
+        logs = {app: self._logs(app) for app in self.apps}
+        (folder / "raw_data" / "logs.json").write_text(json.dumps(logs, ensure_ascii=False) + "\n", encoding="utf-8")
         (folder / "alert.json").write_text(json.dumps(self.expected.alerts) + "\n", encoding="utf-8")
 
     # kubectl
@@ -146,7 +149,7 @@ class Snapshot:
             cache[_key("GetAppYAML", app_name=app)] = self.expected.manifests.get(app) or self._as_applied(app)
             logs = error_logs(self._logs(app))
             cache[_key("GetErrorLogs", namespace=self.namespace, service_name=app)] = logs
-            cache[_key("GetServiceDependencies", service_name=app)] = _dependencies(app, graph)
+            cache[_key("GetServiceDependencies", service_name=app)] = dependencies_of(app, graph)
             port = self.expected.ports.get(app) or self._first_port(app)
             if port:
                 said = self._connectivity(app, port)
@@ -163,11 +166,7 @@ class Snapshot:
         for what in (f"deployment {app}", *(f"service {name}" for name in services), f"serviceaccount {app}"):
             result = self._kubectl.run(f"get {what} -o yaml")
             if not result.exit_code:
-                found = yaml.safe_load(result.stdout)
-                found.pop("status", None)
-                kept = ("name", "namespace", "labels")
-                found["metadata"] = {key: found["metadata"][key] for key in kept if key in found["metadata"]}
-                documents.append(yaml.safe_dump(found, sort_keys=False))
+                documents.append(yaml.safe_dump(as_applied(yaml.safe_load(result.stdout)), sort_keys=False))
         return "---\n".join(documents)
 
     def _logs(self, app: str) -> list[str]:
@@ -192,15 +191,7 @@ class Snapshot:
         address = service["spec"].get("clusterIP", "") if service else ""
         workers = [node for node in sorted(self.world.machines) if not self._is_master(node)]
         reached = {node: bool(address) and self._connects(node, address, port) for node in workers}
-        yes = f"{app} ({address}:{port}) open\nConnection Succeeded"
-        no = "Connection Failed" if service else f"nc: bad address '{app}'\nConnection Failed"
-        if len(set(reached.values())) == 1:
-            return yes if reached[workers[0]] else no
-        report = [f"=== Service {app}:{port} Connectivity test report ==="]
-        for node, reaches in reached.items():
-            said = yes if reaches else "punt!\nTerminated\nConnection Failed"
-            report.append(f"Debug Pod test results deployed on {node}: {said}")
-        return "\n".join(report)
+        return connectivity_said(app, port, address, reached)
 
     def _connects(self, node: str, address: str, port: int) -> bool:
         network = self.world.network
@@ -209,17 +200,8 @@ class Snapshot:
 
     def _graph(self) -> dict[str, list[str]]:
         """Who calls whom: an environment value that names a Service of the namespace."""
-        names = {*self.apps, *(name_of(one) for one in self.world.api.store.objects("services", self.namespace))}
-        found: dict[str, list[str]] = {app: [] for app in self.apps}
-        for one in self.world.api.store.objects("deployments.apps", self.namespace):
-            called: dict[str, None] = {}
-            for container in one["spec"]["template"]["spec"]["containers"]:
-                for variable in container.get("env") or ():
-                    host = re.split(r"[:/.]", str(variable.get("value", "")).rpartition("//")[2])[0]
-                    if host in names and host != name_of(one):
-                        called[host] = None
-            found[name_of(one)] = list(called)
-        return found
+        services = {name_of(one) for one in self.world.api.store.objects("services", self.namespace)}
+        return calls_of(self.apps, services, self.world.api.store.objects("deployments.apps", self.namespace))
 
     # Nodes
 
@@ -238,34 +220,17 @@ class Snapshot:
         running = any(
             container.running and container.spec.name == service for container in self.world.machines[node].containers()
         )
-        mark, state = ("●", "active (running)") if running else ("○", "inactive (dead)")
-        unit = f"/etc/systemd/system/{service}.service; enabled; vendor preset: enabled"
-        return f"{mark} {service}.service - Kubernetes {service}\n     Loaded: loaded ({unit})\n     Active: {state}\n"
+        return unit_of_container(service, running=running)
 
     def _configuration(self) -> dict[str, Any]:
-        nodes = []
-        for node in self.world.api.store.objects("nodes"):
-            status = node["status"]
-            conditions = {one["type"]: one["status"] for one in status["conditions"]}
-            pressures = ("MemoryPressure", "DiskPressure", "PIDPressure")
-            allocatable = {key: status["allocatable"][key] for key in ("cpu", "memory")}
-            nodes.append({
-                "name": name_of(node),
-                "role": "worker",
-                "status": "Ready" if conditions.get("Ready") == "True" else "NotReady",
-                "conditions": {key: conditions.get(key, "Unknown") for key in pressures},
-                "taints": [f"{one['key']}:{one['effect']}" for one in node["spec"].get("taints") or ()],
-                "labels": dict(node["metadata"].get("labels") or {}),
-                "allocatable_resources": allocatable,
-            })  # fmt: skip
-        return {"node_count": len(nodes), "nodes": nodes}
+        return configuration_of(self.world.api.store.objects("nodes"))
 
 
 def _key(tool: str, **arguments: Any) -> str:
     return f"{tool}:{json.dumps(arguments, separators=(',', ':'))}"
 
 
-def _dependencies(app: str, graph: Mapping[str, list[str]]) -> str:
+def dependencies_of(app: str, graph: Mapping[str, list[str]]) -> str:
     """Who calls an application, and what it calls, as a tree."""
     callers = [name for name, called in graph.items() if app in called]
     head = f"[Service]: {app}" + ("" if callers else " (Entrypoint)")
@@ -283,3 +248,66 @@ def _branches(app: str, graph: Mapping[str, list[str]], indent: str, above: tupl
         lines.append(f"{indent}{'└──' if last else '├──'} {name}")
         lines += _branches(name, graph, indent + ("    " if last else "│   "), (*above, name))
     return lines
+
+
+def as_applied(found: Mapping[str, Any]) -> dict[str, Any]:
+    """An object without what the cluster adds to it."""
+    meta = {key: found["metadata"][key] for key in ("name", "namespace", "labels") if key in found["metadata"]}
+    return {**{key: value for key, value in found.items() if key != "status"}, "metadata": meta}
+
+
+def connectivity_said(app: str, port: int, address: str, reached: Mapping[str, bool]) -> str:
+    """One report for all workers if they agree; `address` is empty if there is no such Service."""
+    yes = f"{app} ({address}:{port}) open\nConnection Succeeded"
+    no = "Connection Failed" if address else f"nc: bad address '{app}'\nConnection Failed"
+    if len(set(reached.values())) == 1:
+        return yes if all(reached.values()) else no
+    report = [f"=== Service {app}:{port} Connectivity test report ==="]
+    for node, reaches in reached.items():
+        said = yes if reaches else "punt!\nTerminated\nConnection Failed"
+        report.append(f"Debug Pod test results deployed on {node}: {said}")
+    return "\n".join(report)
+
+
+def calls_of(
+    apps: Sequence[str], services: Collection[str], deployments: Iterable[Mapping[str, Any]]
+) -> dict[str, list[str]]:
+    """Who calls whom: an environment value that names a Service of the namespace."""
+    names = {*apps, *services}
+    found: dict[str, list[str]] = {app: [] for app in apps}
+    for one in deployments:
+        called: dict[str, None] = {}
+        for container in one["spec"]["template"]["spec"]["containers"]:
+            for variable in container.get("env") or ():
+                host = re.split(r"[:/.]", str(variable.get("value", "")).rpartition("//")[2])[0]
+                if host in names and host != name_of(one):
+                    called[host] = None
+        found[name_of(one)] = list(called)
+    return found
+
+
+def unit_of_container(service: str, *, running: bool) -> str:
+    """A component that runs as a container, in the words of a unit."""
+    mark, state = ("●", "active (running)") if running else ("○", "inactive (dead)")
+    unit = f"/etc/systemd/system/{service}.service; enabled; vendor preset: enabled"
+    return f"{mark} {service}.service - Kubernetes {service}\n     Loaded: loaded ({unit})\n     Active: {state}\n"
+
+
+def configuration_of(objects: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What GetClusterConfiguration tells of nodes."""
+    nodes = []
+    for node in objects:
+        status = node["status"]
+        conditions = {one["type"]: one["status"] for one in status["conditions"]}
+        pressures = ("MemoryPressure", "DiskPressure", "PIDPressure")
+        allocatable = {key: status["allocatable"][key] for key in ("cpu", "memory")}
+        nodes.append({
+            "name": name_of(node),
+            "role": "worker",
+            "status": "Ready" if conditions.get("Ready") == "True" else "NotReady",
+            "conditions": {key: conditions.get(key, "Unknown") for key in pressures},
+            "taints": [f"{one['key']}:{one['effect']}" for one in node["spec"].get("taints") or ()],
+            "labels": dict(node["metadata"].get("labels") or {}),
+            "allocatable_resources": allocatable,
+        })  # fmt: skip
+    return {"node_count": len(nodes), "nodes": nodes}

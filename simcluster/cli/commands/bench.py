@@ -23,6 +23,7 @@ from simcluster.eval.bench import Measurement, measure, measure_scale, measure_s
 @click.option("--serve", "served", is_flag=True, help="Measure requests over sockets instead.")
 @click.option("--telemetry", is_flag=True, help="Measure what metrics, logs and traces cost instead (minutes).")
 @click.option("--grading", is_flag=True, help="Measure what grades cost beside their episodes instead (minutes).")
+@click.option("--environments", is_flag=True, help="Measure steps of Gymnasium's environments instead.")
 @click.option(
     "--soak", default=0, metavar="HOURS", type=click.IntRange(0), help="Let a world live so long instead (7 to 24)."
 )
@@ -31,7 +32,9 @@ def command(repeats: int, seed: int, gate: bool, as_json: bool, **instead: Any) 
     """Measure simulated seconds per second, forks, boot and kubectl; medians of repeats."""
     sizes, soak = _sizes(instead["scale"]), instead["soak"]
     if sum([bool(each) for each in instead.values()]) > 1:  # integers
-        raise click.UsageError("--scale, --traffic, --serve, --telemetry, --grading, --soak: one at a time")
+        raise click.UsageError(
+            "--scale, --traffic, --serve, --telemetry, --grading, --environments, --soak: one at a time"
+        )
     if 0 < soak < 7:
         raise click.BadParameter("at least 7 hours: the sixth is the one compared with", param_hint="--soak")
     remarks = console(stderr=True)
@@ -45,6 +48,10 @@ def command(repeats: int, seed: int, gate: bool, as_json: bool, **instead: Any) 
             from simcluster.eval.bench.grading import measure_grading
 
             found = measure_grading(tell)
+        elif instead["environments"]:
+            from simcluster.eval.bench.environments import measure_environments
+
+            found = measure_environments(tell)
         elif instead["served"]:
             from simcluster.eval.bench.served import measure_served
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from simcluster.cli import completing
 from simcluster.cli.age import age_option
@@ -27,6 +35,7 @@ from simcluster.eval.isolation.ending import HARNESS_ERROR
 from simcluster.eval.report import evaluation_object, scoreboard
 from simcluster.eval.runner import Plan, RunDirectory, RunDirectoryError, evaluate
 from simcluster.eval.runner.plan import Record
+from simcluster.eval.runner.runner import Listener
 from simcluster.eval.serving.command import is_command
 from simcluster.tasks.beyond import chosen
 from simcluster.world.profile import Profile
@@ -54,9 +63,8 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
     type=click.FloatRange(0.0, 1.0),
     help="For such a share of the tasks their impossible twins, too: whose cause nobody can reach, or may not.",
 )
-@click.option(
-    "--jobs", default=os.cpu_count() or 1, type=click.IntRange(1), help="Worker processes [default: all cores]."
-)
+@click.option("--jobs", default=None, type=click.IntRange(1), help="Worker processes [default: all cores].")
+@click.option("--backend", default="local", type=click.Choice(["local", "ray"]), help="Where runs are made.")
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="Run directory [default: runs/eval-N].")
 @click.option("--resume", is_flag=True, help="Go on with the evaluation in --out.")
 @click.option("--wall-limit", default=600.0, show_default=True, help="Wall-clock seconds an agent may work on a run.")
@@ -97,7 +105,7 @@ def command(**given: Any) -> int:
     remarks = console(stderr=True)
     folder = folder or next_folder(Path("runs"))
     with _ended_by_signals(), RunDirectory(folder, plan, resume=options.resume) as directory:
-        records = _evaluate(plan, directory, options.jobs, remarks)
+        records = _evaluate(plan, directory, options, remarks)
         unwritten = directory.write()
     if options.as_json:
         print_json(evaluation_object(records))
@@ -108,8 +116,9 @@ def command(**given: Any) -> int:
         remarks.print(f"not all results could be written: {unwritten}", style="red")
         return FAILED
     if directory.unmade:
-        what = f"{directory.unmade} runs were not made: no answer of the endpoint (unmade.jsonl); --resume makes them"
-        remarks.print(what, style="red")
+        reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(directory.reasons.items()))
+        what = f"{directory.unmade} runs were not made, for the endpoint gave no answer ({reasons})"
+        remarks.print(f"{what}: see unmade.jsonl; --resume makes them", style="red")
         return FAILED
     return INTERNAL if any(record["outcome"] == HARNESS_ERROR for record in records) else DONE
 
@@ -125,7 +134,8 @@ class Options(NamedTuple):
     age: str | None
     profile: Profile | None
     impossible: float
-    jobs: int
+    jobs: int | None
+    backend: str
     out: Path | None
     resume: bool
     wall_limit: float
@@ -158,7 +168,7 @@ def _chosen_tasks(options: Options, folder: Path) -> tuple[str, ...]:
     library = Plan((), (), content=options.folders).library
     wanted = list(options.task_ids)
     for suite in options.suites or (() if options.task_ids else ("lite",)):
-        wanted += members(suite, folder / "tasks", options.jobs, library)
+        wanted += members(suite, folder / "tasks", options.jobs or os.cpu_count() or 1, library)
     return tuple(dict.fromkeys(wanted))
 
 
@@ -182,17 +192,34 @@ class _Bar:
     def __init__(self, progress: Progress, bar: TaskID) -> None:
         self._progress = progress
         self._bar = bar
+        self._dollars = 0.0
 
     def __call__(self, record: Record) -> None:
         verdict = "passed" if record["passed"] else record["outcome"] if record["outcome"] != "done" else "failed"
         what = f"{Path(record['task']).stem} {record['agent']} seed {record['seed']}: {verdict}"
+        self._dollars += record.get("model", {}).get("dollars", 0.0)
+        what += f" (${self._dollars:.2f})" if self._dollars else ""
         self._progress.update(self._bar, advance=1, description=what)
 
 
-def _evaluate(plan: Plan, directory: RunDirectory, jobs: int, remarks: Console) -> list[Record]:
+def _evaluate(plan: Plan, directory: RunDirectory, options: Options, remarks: Console) -> list[Record]:
+    where = _backend(options.backend)
     finished = directory.finished()
     done = sum(run in finished for run in plan.runs())
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+    )  # fmt: skip
     with Progress(*columns, console=remarks, transient=True) as progress:
         bar = progress.add_task("starting workers", total=len(plan.runs()), completed=done)
-        return evaluate(plan, directory, jobs, _Bar(progress, bar))
+        return where(plan, directory, options.jobs or 0, _Bar(progress, bar))
+
+
+def _backend(name: str) -> Callable[[Plan, RunDirectory, int, Listener], list[Record]]:
+    """Who distributes the runs. Raises click.UsageError: it is not installed."""
+    if name == "ray":
+        try:
+            from simcluster.eval.runner.rays import evaluate_on_ray
+        except ModuleNotFoundError as missing:
+            raise click.UsageError(f"--backend ray: {missing}; pip install 'simcluster[ray]'") from None
+        return evaluate_on_ray
+    return lambda plan, directory, jobs, listener: evaluate(plan, directory, jobs or os.cpu_count() or 1, listener)

@@ -11,6 +11,7 @@ import click
 from simcluster.cli.output import console
 from simcluster.engine.content import UnknownName
 from simcluster.eval.process import transcript
+from simcluster.eval.report.agentstable import agents_table
 from simcluster.eval.report.evaluationpage import evaluation_page
 from simcluster.eval.report.exports import atif, junit
 from simcluster.eval.report.runpage import RunFiles, run_page
@@ -26,6 +27,9 @@ from simcluster.eval.trajectory.recorder import read_jsonl
 @click.option("--pages", default=None, type=click.Path(path_type=Path), help="A folder for the page of each run.")
 @click.option("--junit", "junit_file", default=None, type=click.Path(path_type=Path), help="JUnit XML.")
 @click.option("--jsonl", default=None, type=click.Path(path_type=Path), help="One run a line, with all grades.")
+@click.option(
+    "--markdown", default=None, type=click.Path(path_type=Path), help="A table of the agents, with intervals."
+)
 @click.option("--atif", "atif_file", default=None, type=click.Path(path_type=Path), help="ATIF trajectories.")
 def command(**given: Any) -> None:
     """Report on FOLDER, a run directory. With --run the page is that of one run, else that of the evaluation.
@@ -33,8 +37,10 @@ def command(**given: Any) -> None:
     --atif writes one trajectory of Harbor's interchange format with --run, else one a line.
     """
     options = Options(**given)
-    if not any((options.html, options.pages, options.junit_file, options.jsonl, options.atif_file)):
-        raise click.UsageError("nothing to write: name a file with --html, --pages, --junit, --jsonl or --atif")
+    files = (options.html, options.pages, options.junit_file, options.jsonl, options.markdown, options.atif_file)
+    if not any(files):
+        kinds = "--html, --pages, --junit, --jsonl, --markdown or --atif"
+        raise click.UsageError(f"nothing to write: name a file with {kinds}")
     records = _last(read_results(options.folder))
     if options.name:
         if options.name not in records:
@@ -53,6 +59,7 @@ class Options(NamedTuple):
     pages: Path | None
     junit_file: Path | None
     jsonl: Path | None
+    markdown: Path | None
     atif_file: Path | None
 
 
@@ -78,6 +85,8 @@ def _written(options: Options, records: dict[str, Record]) -> list[Path]:
     if options.jsonl is not None:
         lines = [json.dumps(record, sort_keys=True) + "\n" for record in records.values()]
         found.append((options.jsonl, "".join(lines).encode()))
+    if options.markdown is not None:
+        found.append((options.markdown, agents_table(list(records.values())).encode()))
     if options.atif_file is not None:
         found.append((options.atif_file, _trajectories(options, records)))
     for path, data in found:

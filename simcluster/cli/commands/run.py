@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,17 +16,30 @@ from rich.markup import escape
 
 from simcluster.cli import completing
 from simcluster.cli.age import age_option
-from simcluster.cli.exits import DONE
+from simcluster.cli.exits import DONE, FAILED
 from simcluster.cli.incident import open_episode
 from simcluster.cli.judging import judge_of, judge_options
+from simcluster.cli.modelling import model_options
 from simcluster.cli.output import console, print_json
 from simcluster.cli.processtitle import hide_arguments
 from simcluster.cli.profile import profile_option
 from simcluster.engine import format_rfc3339
+from simcluster.eval.chat.agent import spent
+from simcluster.eval.chat.options import ModelOptions, is_model
 from simcluster.eval.episode import Episode
 from simcluster.eval.isolation.agenthost import AgentHost
+from simcluster.eval.isolation.ending import ENDPOINT, Ending
 from simcluster.eval.report.picture import incident_svg
-from simcluster.eval.runner.execute import process_of, record_of, work, write_files
+from simcluster.eval.runner.execute import (
+    ENDPOINT_REPEATS,
+    TALK,
+    handed,
+    process_of,
+    record_of,
+    repeated,
+    work,
+    write_files,
+)
 from simcluster.eval.runner.plan import Plan, Run
 from simcluster.eval.serving.command import is_command
 from simcluster.surface.protocols import Outcome
@@ -44,7 +58,7 @@ SHOWN_LINES = 12
     default="runbook",
     show_default=True,
     shell_complete=completing.agents,
-    help="An agent, module:Class, or 'cmd: COMMAND'.",
+    help="An agent, module:Class, 'cmd: COMMAND' or llm:MODEL.",
 )
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
@@ -55,6 +69,7 @@ SHOWN_LINES = 12
 @click.option("--picture", default=None, type=click.Path(path_type=Path), help="Draw the incident as an SVG file.")
 @click.option("--counterfactuals", is_flag=True, help="Tell what each write cost users, and what was avoidable.")
 @judge_options
+@model_options
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the run record as one JSON object.")
 def command(**given: Any) -> int:
@@ -68,7 +83,7 @@ def command(**given: Any) -> int:
     if options.task is None:
         raise click.UsageError("Missing argument 'TASK' (or --from, with a recorded case)")
     run = Run(options.task, options.agent, options.seed)
-    plan = Plan((run.task,), (run.agent,), (run.seed,), options.noise, options.folders)
+    plan = Plan((run.task,), (run.agent,), (run.seed,), options.noise, options.folders, model=options.models)
     plan.check()
     judge = judge_of(options.judge, options.judge_url, options.judge_price)
     plan = replace(plan, wall_limit_s=math.inf)
@@ -81,19 +96,21 @@ def command(**given: Any) -> int:
     host = AgentHost()
     host.start()
     try:
-        where = options.noise, options.folders, remarks, options.age, options.profile
-        episode = open_episode(run.task, run.seed, *where)
-        if options.watch:
-            remarks.print(f"[bold red]{escape(episode.alert)}[/]")
-        ending = work(run.agent, episode, plan, host, _show, Watch(episode, remarks) if options.watch else None)
+        episode, ending, talked = _worked(run, plan, options, host, remarks)
     finally:
         host.close()
+    if ending.outcome == ENDPOINT:
+        remarks.print(escape(ending.error), style="red")
+        remarks.print("the run was not made, and counts for nobody: the endpoint gave no answer")
+        return FAILED
     if options.counterfactuals:
         episode.counterfactuals()
     report = episode.finish()
     record = record_of(run, options.noise, ending, time.perf_counter() - began_s, report.to_dict())
     if judge is not None:
         record = judge.judged(record, episode.submission, episode.task)
+    if talked is not None:
+        record["model"] = talked
     record["process"] = process_of(record, episode.guide(), list(episode.transcript.turns))
     if options.out is not None:
         write_files(options.out, run, episode, ending.outcome)
@@ -132,8 +149,28 @@ class Options(NamedTuple):
     judge: str
     judge_url: str
     judge_price: tuple[float, float]
+    models: ModelOptions
     folders: tuple[str, ...]
     as_json: bool
+
+
+def _worked(
+    run: Run, plan: Plan, options: Options, host: AgentHost, remarks: Console
+) -> tuple[Episode, Ending, dict[str, Any] | None]:
+    """The episode, how the work on it ended, and of a model what it was asked and cost."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.out or Path(scratch)
+        for _ in range(1 + ENDPOINT_REPEATS):
+            where = options.noise, options.folders, remarks, options.age, options.profile
+            episode = open_episode(run.task, run.seed, *where)
+            if options.watch:
+                remarks.print(f"[bold red]{escape(episode.alert)}[/]")
+            watch = Watch(episode, remarks) if options.watch else None
+            ending = work(run.agent, episode, plan, host, _show, watch, handed(run, plan, folder))
+            if not repeated(ending):
+                break
+        talked = spent(folder / f"{run.name}{TALK}", plan.model.prices) if is_model(run.agent) else None
+    return episode, ending, talked
 
 
 def _recorded(options: Options) -> int:

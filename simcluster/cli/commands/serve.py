@@ -29,6 +29,7 @@ _INSTALL = "serving needs further packages: pip install 'simcluster[serve]'"
 
 @click.command("serve", short_help="Serve a cluster on loopback to kubectl and any other client.")
 @click.argument("what", metavar="TASK|FILE", required=False, shell_complete=completing.tasks)
+@click.option("--openenv", is_flag=True, help="TASK as an environment of OpenEnv instead: /reset, /step, /ws.")
 @click.option("--empty", is_flag=True, help="A healthy empty cluster instead of a task.")
 @click.option(
     "--nodes", default=3, show_default=True, type=click.IntRange(0), help="Workers of a cluster without task."
@@ -57,6 +58,9 @@ def command(**given: Any) -> None:
     what, policy, port = options.what, options.policy, options.port
     if bool(what) == options.empty:
         raise click.UsageError("name a TASK or a FILE, or say --empty")
+    if options.openenv:
+        _environment(options)
+        return
     try:
         from simcluster.eval.serving.service import Service, Wanted
     except ModuleNotFoundError as missing:
@@ -89,6 +93,23 @@ def command(**given: Any) -> None:
         raise CheckFailed("the task cannot be started" if options.blind else str(service.problem))
     written = ", ".join(_write(service, folder))
     remarks.print(f"written to {folder}: {written}", markup=False, highlight=False)
+
+
+def _environment(options: Options) -> None:
+    """Serve routes of OpenEnv until Ctrl-C."""
+    if options.what is None:
+        raise click.UsageError("--openenv serves a TASK")
+    try:
+        import uvicorn
+
+        from simcluster.eval.training.openenv import Server
+    except ModuleNotFoundError as missing:
+        further = "pip install 'simcluster[gym,serve]'"
+        raise click.ClickException(f"{further} ({missing.name} is missing)") from None
+    application = Server(options.what, options.noise).application()
+    port = options.port or 8000
+    click.echo(f"http://127.0.0.1:{port}")
+    uvicorn.run(application, host="127.0.0.1", port=port, ws="wsproto", log_level="warning")
 
 
 async def _serve(service: Service, remarks: Console, *, blind: bool) -> None:
@@ -135,6 +156,7 @@ class Options(NamedTuple):
     """What stands on the command line."""
 
     what: str | None
+    openenv: bool
     empty: bool
     nodes: int
     policy: str

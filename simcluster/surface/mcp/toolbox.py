@@ -16,9 +16,10 @@ from simcluster.surface.http.desk import Incident
 from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.mcp import rules
 from simcluster.surface.mcp.copies import LONGEST_COPY_S, MOST_TRIED, Tried, tried
-from simcluster.surface.mcp.undo import Undo
+from simcluster.surface.mcp.trials import free_kubectl
 from simcluster.surface.observability import QueryError, data_of, jaeger, loki, prometheus, traces_of
 from simcluster.surface.protocols import BudgetExceeded
+from simcluster.surface.undo import Undo
 
 Found = TypeVar("Found")
 #: Seconds that one `wait` takes at most, as agents of SREGym know it.
@@ -44,7 +45,7 @@ class Toolbox:
     def __init__(self, turns: Turns, incident: Incident) -> None:
         self._turns = turns
         self._incident = incident
-        self.undo = Undo(turns.door)
+        self.undo = Undo(free_kubectl(turns.door))
 
     async def exec_kubectl_cmd_safely(self, cmd: str) -> str:
         """Run a kubectl command. It must start with `kubectl`; no pipes, no interactive commands. Writes can be taken

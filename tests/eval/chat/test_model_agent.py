@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,15 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import simcluster
-from simcluster.eval.chat.agent import CALLS_MAX, SILENT_MAX, ModelAgent, nearest
+from simcluster.cli.group import group
+from simcluster.eval.chat.agent import CALLS_MAX, SILENT_MAX, ModelAgent
 from simcluster.eval.chat.context import fitting, shown
 from simcluster.eval.chat.endpoint import Endpoint, EndpointError
+from simcluster.eval.chat.instructions import nearest
 from simcluster.eval.chat.options import ModelOptions
 from simcluster.eval.chat.tools import ARGUMENTS_MAX, Toolkit, schema
 from simcluster.eval.episode import Episode, replay
 from simcluster.eval.runner import Plan, PlanError, RunDirectory, evaluate
+from simcluster.eval.runner.past import others
 from simcluster.surface.protocols import BudgetExceeded
 from tests.eval.llm.recorded import Answer, Recorded, recorded
 
@@ -91,16 +96,106 @@ def test_a_model_solves_an_incident_and_its_run_repeats_without_the_endpoint(ser
 
 
 def test_a_run_whose_endpoint_fails_counts_for_nobody_and_is_made_later(server: Recorded, tmp_path: Path) -> None:
-    server.answers = [SOLVES[0], 401, b"data: {garbage", *SOLVES]
+    server.answers = [SOLVES[0], 500, b"data: {garbage", *SOLVES]
     plan = Plan((TASK,), ("llm:m", "noop"), model=ModelOptions(server.url, tries=1))
     with RunDirectory(tmp_path, plan) as directory:
         assert [one["agent"] for one in evaluate(plan, directory, jobs=1)] == ["noop"]
         assert directory.unmade == 1
+        assert directory.reasons == {"garbled": 1}
     (unmade,) = [json.loads(line) for line in (tmp_path / "unmade.jsonl").read_text().splitlines()]
     assert unmade["outcome"] == "endpoint"
     with RunDirectory(tmp_path, plan, resume=True) as directory:
         assert [one["passed"] for one in evaluate(plan, directory, jobs=1)] == [True, False]
         assert directory.unmade == 0
+
+
+def test_an_endpoint_that_hangs_never_counts_against_the_model(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:  # takes connections and says nothing
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}/v1"
+        plan = Plan((TASK,), ("llm:m",), model=ModelOptions(url), wall_limit_s=1.0)
+        with RunDirectory(tmp_path, plan) as directory:
+            assert evaluate(plan, directory, jobs=1) == []
+            assert directory.reasons == {"timeout": 1}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [(401, "unauthorized"), (404, "no such model"), (429, "rate limit"), (400, "bad request"), (503, "server error"),
+     (b"<html>", "garbled")],
+)  # fmt: skip
+def test_what_keeps_an_endpoint_from_answering_has_a_name(server: Recorded, answer: Answer, kind: str) -> None:
+    server.answers = [answer]
+    with pytest.raises(EndpointError, match=f"^{kind}: ") as failed:
+        Endpoint("m", server.url, tries=1).chat([])
+    assert failed.value.kind == kind
+    with pytest.raises(EndpointError, match=r"^unreachable: "):
+        Endpoint("m", "http://127.0.0.1:1", tries=1).chat([])
+
+
+def test_run_takes_a_model(server: Recorded, tmp_path: Path) -> None:
+    server.answers = [*SOLVES, 401]
+    said = ["run", TASK, "--agent", "llm:m", "--base-url", server.url, "--json"]
+    runner = CliRunner()
+    shown = runner.invoke(group, [*said, "--out", str(tmp_path)])
+    found = json.loads(shown.stdout)
+    assert (found["passed"], found["model"]["replies"]) == (True, 4)
+    assert (tmp_path / f"{TASK}.llm-m.0.model.jsonl").exists()
+    refused = runner.invoke(group, said, standalone_mode=False)
+    assert refused.return_value == 1
+    assert "unauthorized: " in refused.stderr
+    assert len(server.asked) == 5
+
+
+def test_a_loop_over_the_sdk_of_openai_does_the_same(paged: Episode, server: Recorded) -> None:
+    openai = pytest.importorskip("openai")
+    server.answers = list(SOLVES)
+    theirs = paged.fork()
+    with openai.OpenAI(base_url=server.url, api_key="k", max_retries=0) as client:
+        kit, messages = Toolkit(theirs), [{"role": "user", "content": theirs.alert}]
+        while not kit.finished:
+            answer = client.chat.completions.create(model="m", messages=messages, tools=schema())
+            message = answer.choices[0].message
+            assert (answer.choices[0].finish_reason, answer.usage.total_tokens) == ("tool_calls", None)
+            messages.append(message.model_dump(exclude_none=True))
+            for one in message.tool_calls:
+                text = kit.call(one.function.name, one.function.arguments)
+                messages.append({"role": "tool", "tool_call_id": one.id, "content": text})
+        for status, kind in ((429, openai.RateLimitError), (401, openai.AuthenticationError)):
+            server.answers = [status]
+            with pytest.raises(kind):
+                client.chat.completions.create(model="m", messages=messages)
+    ours = paged.fork()
+    work(ours, server, *SOLVES)
+    assert ours.digest == theirs.digest
+    assert server.asked[0]["key"] == "Bearer k"
+
+
+def test_what_did_not_help_is_taken_back(paged: Episode, server: Recorded) -> None:
+    wrong = says(call("kubectl", {"command": "scale deployment cartservice -n boutique --replicas=3"}))
+    undo = says(call("undo", {}))
+    episode = paged.fork()
+    noted = work(episode, server, wrong, undo, undo, says(call("finish", {})), strategy="undo")
+    assert "Work by trial" in server.asked[0]["messages"][0]["content"]
+    assert results(noted)[1].startswith("taken back: kubectl scale")
+    assert results(noted)[2] == "there is nothing to take back"
+    replicas = episode.kubectl("get deployment cartservice -n boutique -o jsonpath={.spec.replicas}").stdout
+    assert (
+        replicas == paged.fork().kubectl("get deployment cartservice -n boutique -o jsonpath={.spec.replicas}").stdout
+    )
+    assert "unknown tool 'undo'" in results(work(paged.fork(), server, undo, says(call("finish", {}))))[0]
+
+
+def test_courses_of_other_tasks_that_passed_are_shown(paged: Episode, server: Recorded, tmp_path: Path) -> None:
+    other = "wrong_image_tag_online_boutique"
+    plan = Plan((TASK, other), ("expert",))
+    with RunDirectory(tmp_path, plan) as directory:
+        evaluate(plan, directory, jobs=1)
+    past = others(str(tmp_path), TASK)
+    assert [("set image" in text, TASK in text) for _, text in past] == [(True, False)]
+    assert others(str(tmp_path), other) != past
+    server.answers = [says(call("finish", {}))]
+    ModelAgent(Endpoint("m", server.url, tries=1), ModelOptions(), lambda line: None, past).run(paged.fork())
+    assert past[0][1] in server.asked[0]["messages"][0]["content"]
 
 
 def test_whatever_a_model_writes_is_answered(paged: Episode, server: Recorded) -> None:

@@ -33,11 +33,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append({"path": self.path, "key": self.headers.get("Authorization"), **body})
         answer = self.server.answers.pop(0) if self.server.answers else 429
         usage = {"prompt_tokens": 1000, "completion_tokens": 200}
-        message = answer if isinstance(answer, dict) else {"content": answer}
-        found = {"choices": [{"message": message}], "usage": usage}
-        text = b"not now" if isinstance(answer, int) else json.dumps(found).encode()
-        text = answer if isinstance(answer, bytes) else text
+        message = answer if isinstance(answer, dict) else {"role": "assistant", "content": answer}
+        ended = "tool_calls" if message.get("tool_calls") else "stop"
+        found = {"id": "c", "object": "chat.completion", "created": 0, "model": body["model"], "usage": usage}
+        found["choices"] = [{"index": 0, "message": message, "finish_reason": ended}]
+        if isinstance(answer, bytes):
+            text = answer
+        else:
+            text = b"not now" if isinstance(answer, int) else json.dumps(found).encode()
         self.send_response(answer if isinstance(answer, int) else 200)
+        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)

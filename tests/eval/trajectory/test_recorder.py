@@ -43,7 +43,8 @@ def test_what_goes_wrong_is_recorded() -> None:
     world.traffic.answer = Answer("timeout")
     world.traffic.users["shop/frontend"].ratio = 0.5
     at_ns = world.sim.now
-    seen.command("kubectl", write=True, at_ns=at_ns)
+    seen.command("desk", write=False, at_ns=at_ns)
+    seen.wrote("desk", at_ns)  # a later request of the same command
     seen.probed("oncall", "container", "shop/cart", at_ns)
     world.run_for(5 * SECOND)
     record = seen.records[0]
@@ -52,7 +53,7 @@ def test_what_goes_wrong_is_recorded() -> None:
     assert record["d3"]["frontend"] == {"reachable": False, "status": 0, "latency_ms": 3000.0}
     assert record["nodes_not_ready"] == ["worker-2"]
     assert record["users"] == {"sent": 50, "ok": 25}
-    assert record["commands"] == [["kubectl", True, at_ns]]
+    assert record["commands"] == [["desk", True, at_ns]]
     look = {"by": "oncall", "tool": "container", "into": "shop/cart", "at_ns": at_ns, "took_ms": 0.0}
     assert record["probes"] == [look]
 

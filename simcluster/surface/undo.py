@@ -2,19 +2,17 @@
 
 Before a command writes, it is tried on the server without effect (`--dry-run=server`), which names the objects that it
 would change; they are kept as they are. Taking it back replaces them, creates what was deleted, deletes what was
-created. Nothing of this preparation takes simulated time or leaves a trace. Left out: what controllers made of it, and
-commands that the server cannot try (`rollout restart`, `drain`): of these the objects are those that they name.
+created. Left out: what controllers made of it, and commands that the server cannot try (`rollout restart`, `drain`):
+of these the objects are those that they name.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from simcluster.api.request import Request, Response
-from simcluster.surface.http.door import Door
-from simcluster.surface.kubectl import Kubectl
+from simcluster.surface.protocols import Outcome
 
 #: Commands that change objects of which the server says beforehand which.
 _TRIED = ("annotate", "apply", "autoscale", "create", "expose", "label", "patch", "replace", "run", "scale", "set")
@@ -44,33 +42,22 @@ class Written(NamedTuple):
     objects: tuple[Kept, ...]
 
 
-class _Free:
-    """The API server as somebody asks it who leaves no trace."""
+class Runs(Protocol):
+    """Whoever runs the commands that prepare: by the free look of a served cluster, or charged like any other."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
-
-    def handle(self, request: Request) -> Response:
-        """Ask; what would change something for good is not asked."""
-        if request.method not in ("GET", "HEAD") and not request.flag("dryRun") and not request.params("dryRun"):
-            return Response(403, {"kind": "Status", "message": "only trials", "reason": "Forbidden", "code": 403})
-        return self._door.look(request)
-
-
-class _Still:
-    """Time does not pass."""
-
-    now = 0
-
-    def advance(self, duration_ns: int) -> None:
-        """Nothing waits."""
+    def run(self, words: Sequence[str], stdin: str = "") -> Outcome:
+        """Run kubectl with these words."""
 
 
 class Undo:
-    """The stack of what was written."""
+    """The stack of what was written.
 
-    def __init__(self, door: Door) -> None:
-        self._kubectl = Kubectl(_Free(door), _Still())
+    Args:
+        kubectl: runs what prepares: reads, and trials without effect.
+    """
+
+    def __init__(self, kubectl: Runs) -> None:
+        self._kubectl = kubectl
         self._stack: list[Written] = []
 
     @property
