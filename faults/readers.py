@@ -1,4 +1,7 @@
-"""Who has read a ConfigMap or a Secret when he started, and does not look again: environment, and parts of a volume."""
+"""Who has read a ConfigMap or a Secret when he started, and does not look again.
+
+Environment, parts of a volume, and what init containers read.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ def readers_at_start(store: Store, place: Place) -> list[str]:
 def _reads(pod: ApiObject, place: Place) -> bool:
     names, (source, key) = _REFERENCES[place.kind]
     volumes = {one["name"] for one in pod["spec"].get("volumes") or () if _of(one, source).get(key) == place.name}
-    for container in pod["spec"]["containers"]:
+    first = list(pod["spec"].get("initContainers") or ())
+    if any(one["name"] in volumes for container in first for one in container.get("volumeMounts") or ()):
+        return True
+    for container in [*first, *pod["spec"]["containers"]]:
         said = [one.get("valueFrom") or {} for one in container.get("env") or ()] + list(container.get("envFrom") or ())
         if any(_of(one, name).get("name") == place.name for one in said for name in names):
             return True

@@ -92,7 +92,7 @@ def _replace(client: Client, entry: Resource, place: Place, live: ApiObject | No
         if live["metadata"].get("finalizers"):  # nobody waits for who holds it
             patch = {"metadata": {"finalizers": None}}
             client.patch(entry.storage, place.namespace, place.name, patch, kind="merge")
-        client.delete(entry.storage, place.namespace, place.name)
+        client.delete(entry.storage, place.namespace, place.name, propagation="Background")
     if wanted is not None:
         client.create(entry.storage, place.namespace, manifest_of(place, entry.api_version, wanted))
 

@@ -93,6 +93,7 @@ def _set(program: StoreProgram, name: str, value: Any) -> None:
         settings.pop(name, None)
     else:
         settings[name] = str(value)
+    program.setting_changed(name)
 
 
 def _set_user(program: StoreProgram, key: str, way: list[str], value: Any) -> None:

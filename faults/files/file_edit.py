@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -28,6 +29,7 @@ class EditParams(Content):
         content: the whole new text.
         replace: text -> what takes its place, everywhere in the file.
         append: text that is put behind it.
+        values: of a file of JSON: path (`flags.fast.state`) -> its new value.
         remove: whether it is deleted.
         restart: units of the node, or Deployments whose pods are made anew (`*` as in a target).
     """
@@ -36,14 +38,15 @@ class EditParams(Content):
     content: str | None = None
     replace: dict[str, str] = Field(default_factory=dict)
     append: str = ""
+    values: dict[str, Any] = Field(default_factory=dict)
     remove: bool = False
     restart: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _one_deed(self) -> EditParams:
-        deeds = (self.content is not None, bool(self.replace), bool(self.append), self.remove)
+        deeds = (self.content is not None, bool(self.replace), bool(self.append), bool(self.values), self.remove)
         if deeds.count(True) != 1:
-            raise ValueError("give exactly one of content, replace, append and remove")
+            raise ValueError("give exactly one of content, replace, append, values and remove")
         return self
 
     def edited(self, text: str) -> str | None:
@@ -52,9 +55,29 @@ class EditParams(Content):
             return None
         if self.content is not None:
             return self.content
+        if self.values:
+            return _with_values(text, self.values)
         for old, new in self.replace.items():
             text = text.replace(old, new)
         return text + self.append
+
+
+def _with_values(text: str, values: dict[str, Any]) -> str:
+    """A file of JSON with other values, written as people write it. Raises ValueError: it has no such place.
+
+    >>> _with_values('{"flags": {"fast": {"state": "off"}}}', {"flags.fast.state": "on"}).split()
+    ['{', '"flags":', '{', '"fast":', '{', '"state":', '"on"', '}', '}', '}']
+    """
+    data = json.loads(text)
+    for path, value in values.items():
+        *way, last = path.split(".")
+        holder = data
+        for step in way:
+            if not isinstance(holder, dict) or step not in holder:
+                raise ValueError(f"there is no {path}")
+            holder = holder[step]
+        holder[last] = value
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
 class FileEdit(Mechanism):
@@ -96,6 +119,7 @@ class FileEdit(Mechanism):
             known = self._files(target)
             close = nearest(self.params.file, known) or sorted(known)[:5]
             raise ImpossibleTarget(f"{self.ref} has no file {self.params.file}; the nearest are {', '.join(close)}")
+        self._check_values(text or "")
         lacking = [old for old in self.params.replace if old not in (text or "")]
         if lacking or self.params.edited(text or "") == text:
             what = f"{lacking[0]!r} does not stand in" if lacking else "nothing is changed in"
@@ -106,6 +130,12 @@ class FileEdit(Mechanism):
         for name in self.params.restart:
             if not self._restarts(target, name):
                 raise ImpossibleTarget(f"there is no {name} to be restarted with {self.params.file} of {self.ref}")
+
+    def _check_values(self, text: str) -> None:
+        try:
+            self.params.edited(text)
+        except ValueError as problem:
+            raise ImpossibleTarget(f"{self.params.file} of {self.ref}: {problem}") from None
 
     def inject(self, target: FaultTarget) -> None:
         """Edit it, and restart."""

@@ -81,6 +81,7 @@ class AppCatalog:
         self.kubectl: ClusterClient | None = None
         self._behaviours: dict[str, _Described] = FlatDict()
         self._programs: dict[tuple[str, str], _Described] = FlatDict()  # by repository and program
+        self._tags: dict[tuple[str, str], _Described] = FlatDict()  # by repository and tag
         self._releases: dict[tuple[str, str], tuple[Defect, ...]] = {}  # by repository and tag
         self._loads: dict[str, list[StoreLoad]] = {}  # what applications ask of stores, by kind
         for folder in (*generic_folders(), *folders):
@@ -100,14 +101,18 @@ class AppCatalog:
     def add(self, application: Application) -> None:
         """Make an application's images known."""
         self.applications[application.application] = application
-        before: list[Behaviour] = []
+        seen: set[tuple[str, str]] = set()
         for behaviour in application.images:
             described = (behaviour, application.mix_of(behaviour.name))
+            repository = behaviour.image.repository
             # The first program of an image is the one it runs by itself; others are asked for by name.
-            if behaviour.image.repository not in [image.image.repository for image in before]:
-                self._behaviours[behaviour.image.repository] = described
-            self._programs[behaviour.image.repository, behaviour.program] = described
-            before.append(behaviour)
+            if (repository, "") not in seen:
+                self._behaviours[repository] = described
+            for tag in behaviour.image.tags:
+                if (repository, tag) not in seen:
+                    self._tags[repository, tag] = described
+            self._programs[repository, behaviour.program] = described
+            seen |= {(repository, tag) for tag in ("", *behaviour.image.tags)}
         for load in application.stores:
             self._loads.setdefault(load.store, []).append(load)
 
@@ -135,17 +140,17 @@ class AppCatalog:
 
     def behaviour(self, image: str) -> Behaviour | None:
         """How an image behaves, if somebody described it."""
-        found = self._behaviours.get(repository_of(image))
+        found = self._described(image, ())
         return found[0] if found is not None else None
 
     def describe(self, repository: str) -> RepositoryFacts | None:
         """Tags, released ones too, and size of a described repository; None if nobody described it."""
         known = repository_of(repository)
-        found = self._behaviours.get(known)
+        found = self._described(repository, ())
         if found is None:
             return None
-        released = (tag for name, tag in self._releases if name == known)
-        return RepositoryFacts((*found[0].image.tags, *released), found[0].image.size)
+        tags = (tag for name, tag in self._tags if name == known)
+        return RepositoryFacts(tuple(tags), found[0].image.size)
 
     def publish(self, registry: ImageRepositories) -> None:
         """Tell the registries of every described image but the cluster's own, which anybody can pull."""
@@ -163,20 +168,21 @@ class AppCatalog:
         """A new version of a described program comes out, and the registries have it.
 
         Args:
-            image: a reference of the repository, in full; its tag does not matter.
+            image: a reference in full, of the program of which it is a version.
 
         Raises:
             ValueError: nobody described the repository, or it has such a tag.
         """
         repository = repository_of(image)
-        facts = self.describe(repository)
-        if facts is None:
+        described = self._described(image, ())
+        if described is None:
             raise ValueError(f"nothing is known of how {repository} behaves")
-        if tag in facts.tags:
+        if (repository, tag) in self._tags:
             raise ValueError(f"{repository} has a tag {tag} already")
         self._releases[repository, tag] = defects
+        self._tags[repository, tag] = described
         full = repository if "." in repository.partition("/")[0] else _on_docker_hub(repository)
-        registry.describe(full, (tag,), facts.size)
+        registry.describe(full, (tag,), described[0].image.size)
 
     @property
     def releases(self) -> Mapping[tuple[str, str], tuple[Defect, ...]]:
@@ -251,7 +257,7 @@ class AppCatalog:
         """The program of an image that a command names, or the one it runs by itself."""
         repository = repository_of(image)
         named = self._programs.get((repository, _base_name(words[0]))) if words else None
-        return named or self._behaviours.get(repository)
+        return named or self._tags.get((repository, tag_of(image))) or self._behaviours.get(repository)
 
     def _server(self, container: Container, found: _Described, environment: dict[str, str]) -> Program:
         behaviour, mix = found

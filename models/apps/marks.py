@@ -3,9 +3,10 @@
 `{time}` (RFC 3339 with nanoseconds), `{time_ms}` (with milliseconds), `{epoch_ms}`, `{epoch_s}`, `{pod}`,
 `{request_id}`, `{session}`, `{product}`, `{products}`, `{currency}`, `{user}`, `{email}`, `{order}`, `{tracking}`,
 `{amount}`, `{whole_amount}`, `{category}`, `{bytes}`, `{latency_ms}`, `{status}`, `{time_clf}` (as nginx prints it),
-`{time_nginx}` (in its error log), `{time_boost}` (as Boost.Log prints it),
+`{time_nginx}` (in its error log), `{time_boost}` (as Boost.Log prints it), `{time_log4j}` (date and time of day),
+`{time_py}` (as Python's logging), `{time_spdlog}` (as Envoy) and `{time_elixir}` (the time of day) with milliseconds,
 `{latency_s}`, `{latency_us}`, `{latency_pg}` (milliseconds as PostgreSQL prints them), `{time_mongo}`, `{time_pg}`,
-`{request_hex}`, `{time_s}` (RFC 3339), `{hotel}`, `{hotels}`, `{cause}` (why a call failed),
+`{request_hex}`, `{span_hex}`, `{time_s}` (RFC 3339), `{hotel}`, `{hotels}`, `{cause}` (why a call failed),
 `{grpc_code}` (of that) and `{cause_json}` (the same inside a JSON string).
 """
 
@@ -129,6 +130,20 @@ def boost_time(t_ns: int) -> str:
     return f"{stamp[:5]}{_MONTHS[int(stamp[5:7]) - 1]}{stamp[7:10]} {stamp[11:26]}"
 
 
+def day_time(t_ns: int, point: str = "") -> str:
+    """Date and time of day, with milliseconds behind a `point` of one's own.
+
+    >>> day_time(0)[10:11], len(day_time(0, ",")), len(day_time(0))
+    (' ', 23, 19)
+    """
+    text = format_rfc3339(t_ns, digits=3).replace("T", " ")
+    return text[:19] + (point + text[20:23] if point else "")
+
+
+def _of_day(t_ns: int) -> str:
+    return format_rfc3339(t_ns, digits=3)[11:23]
+
+
 def nginx_time(t_ns: int) -> str:
     """As nginx's error log has it."""
     stamp = format_rfc3339(t_ns)
@@ -186,6 +201,10 @@ def _hex_id(spoken: Spoken, counter: int) -> str:
     return f"{mix(spoken.key, counter):016x}{mix(spoken.key, counter + 1):016x}"
 
 
+def _span_id(spoken: Spoken) -> str:
+    return f"{mix(spoken.key, 92):016x}"
+
+
 def _whole_amount(spoken: Spoken) -> str:
     return _amount(spoken).partition(".")[0]
 
@@ -206,8 +225,8 @@ def _status(spoken: Spoken) -> str:
     return str(spoken.status)
 
 
-#: Marks of instants.
-_STAMPS: dict[str, Callable[[int], str]] = {
+#: Marks of instants; programs that start print them, too.
+STAMPS: dict[str, Callable[[int], str]] = {
     "time": partial(format_rfc3339, digits=9),
     "time_ms": partial(format_rfc3339, digits=3),
     "time_mongo": _mongo,
@@ -218,6 +237,10 @@ _STAMPS: dict[str, Callable[[int], str]] = {
     "time_clf": _clf,
     "time_boost": boost_time,
     "time_nginx": nginx_time,
+    "time_log4j": day_time,
+    "time_py": partial(day_time, point=","),
+    "time_spdlog": partial(day_time, point="."),
+    "time_elixir": _of_day,
 }
 _VALUES: dict[str, Callable[[Spoken], str]] = {
     "latency_us": _took_us,
@@ -229,6 +252,7 @@ _VALUES: dict[str, Callable[[Spoken], str]] = {
     "user": partial(_random_id, counter=14),
     "order": partial(_random_id, counter=18),
     "request_hex": partial(_hex_id, counter=90),
+    "span_hex": _span_id,
     "product": partial(_pick, counter=22, items=_PRODUCTS),
     "products": _products,
     "currency": partial(_pick, counter=29, items=_CURRENCIES),
@@ -249,13 +273,13 @@ _VALUES: dict[str, Callable[[Spoken], str]] = {
 
 
 _DIGITS, _HEX = frozenset("0123456789"), frozenset("0123456789abcdef-")
-_INSTANT = frozenset("0123456789-:.+/ TZUC")
+_INSTANT = frozenset("0123456789-:.,+/ TZUC")
 #: Of which characters values are made, where that is known.
 _ALPHABETS: dict[str, frozenset[str]] = {
-    **dict.fromkeys(_STAMPS, _INSTANT),
+    **dict.fromkeys(STAMPS, _INSTANT),
     "time_clf": _INSTANT | frozenset("".join(_MONTHS)),
     "time_boost": _INSTANT | frozenset("".join(_MONTHS)),
-    **dict.fromkeys(("request_id", "session", "user", "order", "request_hex"), _HEX),
+    **dict.fromkeys(("request_id", "session", "user", "order", "request_hex", "span_hex"), _HEX),
     **dict.fromkeys(("latency_us", "latency_ms", "bytes", "status", "hotel", "whole_amount"), _DIGITS),
     **dict.fromkeys(("latency_pg", "latency_s", "amount"), _DIGITS | {"."}),
     "hotels": _DIGITS | {" "},
@@ -300,5 +324,5 @@ def value_of(spoken: Spoken, mark: str) -> str:
     value = _VALUES.get(mark)
     if value is not None:
         return value(spoken)
-    stamp = _STAMPS.get(mark)
+    stamp = STAMPS.get(mark)
     return "{" + mark + "}" if stamp is None else stamp(spoken.t_ns)

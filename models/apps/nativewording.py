@@ -1,8 +1,8 @@
-"""How clients of C++ programs and of OpenResty word a call that failed.
+"""How clients of C++ programs, of OpenResty, psycopg2 and sarama word a call that failed.
 
-Apache Thrift's TSocket, libmongoc, redis-plus-plus over hiredis, libmemcached, and lua-resty's Thrift binding over
-nginx's cosockets. The texts are those of the libraries' sources; libmongoc tries a server for
-`serverSelectionTimeoutMS` and then says what it met.
+Apache Thrift's TSocket, libmongoc, redis-plus-plus over hiredis, libmemcached, lua-resty's Thrift binding over
+nginx's cosockets, psycopg2 over libpq, and IBM's sarama. The texts are those of the libraries' sources;
+libmongoc tries a server for `serverSelectionTimeoutMS` and then says what it met.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from simcluster.models.traffic.cluster.causes import (
 UNREACHED = (REFUSED, TIMEOUT, NO_SUCH_HOST, DNS_TIMEOUT, UNCONNECTED)
 
 _SELECTION = "No suitable servers found (`serverSelectionTryOnce` set): [{why}]"
+_LIBPQ = 'connection to server at "{host}" ({address}), port {port} failed: {why}'
 _LUA = "TTransportException:0 Could not connect to {host}:{port} ({why})"
 _WORDS: Mapping[str, Mapping[str, str]] = {
     "thrift-cpp": {
@@ -85,6 +86,29 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         PROTOCOL: "PROTOCOL ERROR",
         RESET: "CONNECTION FAILURE",
     },
+    "psycopg2": {
+        REFUSED: _LIBPQ.replace(
+            "{why}", "Connection refused\n\tIs the server running on that host and accepting TCP/IP connections?"
+        ),
+        TIMEOUT: _LIBPQ.replace(
+            "{why}", "Connection timed out\n\tIs the server running on that host and accepting TCP/IP connections?"
+        ),
+        NO_SUCH_HOST: 'could not translate host name "{host}" to address: Name or service not known',
+        DNS_TIMEOUT: 'could not translate host name "{host}" to address: Temporary failure in name resolution',
+        UNCONNECTED: _LIBPQ.replace("{why}", "Cannot assign requested address"),
+        PROTOCOL: _LIBPQ.replace("{why}", "received invalid response to SSL negotiation: H"),
+        UNKNOWN: _LIBPQ.replace("{why}", "received invalid response to SSL negotiation: H"),
+        DEADLINE: "server closed the connection unexpectedly",
+        RESET: "server closed the connection unexpectedly",
+    },
+    "sarama": {
+        REFUSED: "kafka: client has run out of available brokers to talk to: dial tcp {address}:{port}: "
+        "connect: connection refused",
+        TIMEOUT: "kafka: client has run out of available brokers to talk to: dial tcp {address}:{port}: i/o timeout",
+        NO_SUCH_HOST: "kafka: client has run out of available brokers to talk to: dial tcp: lookup {host}: "
+        "no such host",
+        RESET: "kafka: client has run out of available brokers to talk to: EOF",
+    },
 }
 #: The clients whose words stand here.
 CLIENTS = tuple(_WORDS)
@@ -101,6 +125,7 @@ def words(client: str, cause: Cause) -> str:
     if cause.text == "EOF":  # hung up on while it introduced itself
         template = known[PROTOCOL] if client == "mongoc" else known[RESET]
     operation = cause.path[-1].operation if cause.path else ""
-    for mark, value in (("{host}", cause.host), ("{port}", str(cause.port)), ("{operation}", operation)):
+    where = (("{host}", cause.host), ("{address}", cause.address), ("{port}", str(cause.port)))
+    for mark, value in (*where, ("{operation}", operation)):
         template = template.replace(mark, value)
     return template

@@ -41,6 +41,17 @@ _GO = {
     PROTOCOL: 'rpc error: code = Unavailable desc = connection error: desc = "error reading server preface: '
     'http2: frame too large"',
 }
+#: How grpc-go words a status, and its codes as others number and name them (grpc/status.proto).
+_GO_STATUS = "rpc error: code = "
+_NUMBERS = {
+    "Unknown": (2, "UNKNOWN"),
+    "DeadlineExceeded": (4, "DEADLINE_EXCEEDED"),
+    "NotFound": (5, "NOT_FOUND"),
+    "FailedPrecondition": (9, "FAILED_PRECONDITION"),
+    "Unimplemented": (12, "UNIMPLEMENTED"),
+    "Internal": (13, "INTERNAL"),
+    "Unavailable": (14, "UNAVAILABLE"),
+}
 _PYTHON = (
     "<_InactiveRpcError of RPC that terminated with:\n\tstatus = StatusCode.{status}\n"
     '\tdetails = "{details}"\n\tdebug_error_string = "UNKNOWN:{details} {{grpc_status:{number}}}"\n>'
@@ -83,9 +94,26 @@ def describe(cause: Cause) -> str:
     """
     innermost = cause.path[-1]
     text = _transport(innermost.client, cause)
-    for call in reversed(cause.path[1:]):
-        text = call.answer.replace("{cause}", text)
+    for caller, call in zip(reversed(cause.path[:-1]), reversed(cause.path[1:]), strict=True):
+        text = _as_heard(caller.client, call.answer.replace("{cause}", text))
     return text
+
+
+def _as_heard(client: str, text: str) -> str:
+    """A status of gRPC in the words of the client that is given it; other texts as they are.
+
+    >>> _as_heard("node-grpc", "rpc error: code = Internal desc = no card")
+    '13 INTERNAL: no card'
+    """
+    code, found, details = text.removeprefix(_GO_STATUS).partition(" desc = ")
+    if not text.startswith(_GO_STATUS) or not found or code not in _NUMBERS:
+        return text
+    number, name = _NUMBERS[code]
+    if client == "node-grpc":
+        return f"{number} {name}: {details}"
+    if client == "python-grpc":
+        return _PYTHON.format(status=name, details=details, number=number)
+    return f"{name}: {details}" if client == "java-grpc" else text
 
 
 def _transport(client: str, cause: Cause) -> str:
@@ -93,7 +121,7 @@ def _transport(client: str, cause: Cause) -> str:
     if client in nativewording.CLIENTS and (cause.kind == UNCONNECTED or cause.text in ("", "EOF")):
         return nativewording.words(client, cause)
     if cause.text and cause.kind != UNCONNECTED:
-        return _ANSWERED.get(client, "") + cause.text
+        return _as_heard(client, _ANSWERED.get(client, "") + cause.text)
     if client in _STORE_WORDS:
         return _store(client, cause, where)
     if client == "stackexchange-redis":

@@ -15,6 +15,12 @@ _SDK = {
     "opentelemetry-go": ("go", "1.32.0", "go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"),
     "opentelemetry-js": ("nodejs", "1.30.1", "@opentelemetry/instrumentation-grpc"),
     "opentelemetry-python": ("python", "1.29.0", "opentelemetry.instrumentation.grpc"),
+    "opentelemetry-java": ("java", "1.55.0", "io.opentelemetry.grpc-1.6"),
+    "opentelemetry-dotnet": ("dotnet", "1.13.1", "Microsoft.AspNetCore"),
+    "opentelemetry-cpp": ("cpp", "1.23.0", "currency"),
+    "opentelemetry-ruby": ("ruby", "1.10.0", "OpenTelemetry::Instrumentation::Rack"),
+    "opentelemetry-rust": ("rust", "0.31.0", "opentelemetry-instrumentation-actix-web"),
+    "opentelemetry-php": ("php", "1.7.0", "io.opentelemetry.contrib.php.slim"),
 }
 _HTTP = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 

@@ -11,7 +11,11 @@ from simcluster.engine import SECOND
 from simcluster.models.traffic.cluster.address import parse_address
 from simcluster.models.traffic.graph.laws import Part
 
-Sdk = Literal["jaeger-client-go", "jaeger-client-cpp", "opentelemetry-go", "opentelemetry-js", "opentelemetry-python"]
+Sdk = Literal[
+    "jaeger-client-go", "jaeger-client-cpp", "opentelemetry-go", "opentelemetry-js", "opentelemetry-python",
+    "opentelemetry-java", "opentelemetry-dotnet", "opentelemetry-cpp", "opentelemetry-ruby", "opentelemetry-rust",
+    "opentelemetry-php",
+]  # fmt: skip
 #: Libraries that send datagrams to an agent: of what the way loses they hear nothing.
 BY_DATAGRAM = ("jaeger-client-go", "jaeger-client-cpp")
 #: How long a library keeps finished spans: BufferFlushInterval of the Jaeger clients, OTEL_BSP_SCHEDULE_DELAY.

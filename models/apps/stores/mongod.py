@@ -73,6 +73,8 @@ class WiredTiger(Storage):
 class MongodProgram(StoreProgram):
     """The main process of a mongo image."""
 
+    slow_ns = SLOW_NS
+
     log: MongoLog
     version = "7.0.14"
     auth = False
@@ -322,7 +324,7 @@ class MongodProgram(StoreProgram):
         text = line_of("{time_mongo}", "I", "COMMAND", 51803, f"conn{12 + index}", "Slow query", attr)
         for mark in ("latency_us", "latency_ms"):  # numbers, not texts
             text = text.replace(f'"{{{mark}}}"', f"{{{mark}}}")
-        return LogTemplate(text, above_ns=SLOW_NS)
+        return LogTemplate(text, above_ns=self.slow_ns)
 
     def table_of(self, table: str, database: str) -> str:
         """A collection's name."""

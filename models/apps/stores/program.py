@@ -103,7 +103,10 @@ class StoreProgram(ServerProgram):
         connections: those that callers hold, by caller.
         refused: operations that fail as a whole, and what callers are told.
         served: requests of each operation that came since it began to listen.
+        slow_ns: its log tells of operations that take longer; 0 of none.
     """
+
+    slow_ns = 0
 
     folder: DataFolder | None = None
     contents: Contents | None = None
@@ -193,13 +196,15 @@ class StoreProgram(ServerProgram):
         if server is None:
             return
         slow = []
-        for index, count in enumerate(counts):
+        for index, count in enumerate(counts) if self.slow_ns else ():
+            if not count:
+                continue
             operation = server.spec.operations[index]
             law = Latency(
                 server.wait.mean_ns + server.service_ns(operation),
                 server.wait.variance + server.service_variance(operation),
             )
-            line = self.slow_line(index) if count else None
+            line = self.slow_line(index) if longest(law) > self.slow_ns else None
             if line is not None and longest(law) > line.above_ns:
                 slow.append(Served((line,), operation.status, count, law))
         if slow or self._lasting:
@@ -256,6 +261,9 @@ class StoreProgram(ServerProgram):
         if changed:
             server.spec = replace(server.spec, operations=tuple(operations))
             self.traffic.rewire()
+
+    def setting_changed(self, name: str) -> None:
+        """A setting has another value."""
 
     def republish(self) -> None:
         """Locks, users or settings have changed: callers meet it at the next tick."""

@@ -135,8 +135,12 @@ class RedisProgram(StoreProgram):
             self.set_user(value.split())
         else:
             self.config[name] = value
+            self.setting_changed(name)
+
+    def setting_changed(self, name: str) -> None:
+        """The password that all settings know is that of the user `default`."""
         if name == "requirepass":
-            self.accounts.users["default"].password = value
+            self.accounts.users["default"].password = self.config.get(name, "")
 
     def set_user(self, words: list[str]) -> None:
         """ACL SETUSER name rules..."""

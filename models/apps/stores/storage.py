@@ -67,6 +67,10 @@ class Cost(NamedTuple):
     failing: float
 
 
+#: Of an operation that nobody asked for in a tick.
+FREE = Cost(0.0, 0.0, 0.0)
+
+
 class Trouble(NamedTuple):
     """Something that went wrong in a tick.
 
@@ -206,7 +210,7 @@ class Storage:
         self._latest.update(shares)
         for name, share in shares.items():
             self._judge(name, share, tick)
-        return [self._cost(index, count, tick, log) for index, count in enumerate(counts)]
+        return [self._cost(index, tick, log) if count else FREE for index, count in enumerate(counts)]
 
     # --- operations -----------------------------------------------------------------------
 
@@ -458,13 +462,11 @@ class Storage:
         if share.write_error and tick.writes.get(name, 0.0) > 0.0:
             self.troubles.append(Trouble("write", name, share.write_error))
 
-    def _cost(self, index: int, count: int, tick: _Tick, log: IoShare) -> Cost:
+    def _cost(self, index: int, tick: _Tick, log: IoShare) -> Cost:
         """What an operation of one kind waited, and how many of them failed on their blocks."""
         io = self.operations[index]
         name = io.data or self.default
         share = self._latest.get(name, IDEAL)
-        if not count:
-            return Cost(0.0, 0.0, 0.0)
         misses = tick.misses[index] + tick.scanned[index] / (128 << 10)
         mean = misses * share.read.mean_ns
         # Each of the pages misses or not, and each miss takes a random time: a compound binomial sum.

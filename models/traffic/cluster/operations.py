@@ -7,6 +7,7 @@ them from YAML. CPU cost is in nanoseconds of one core, latency in nanoseconds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, get_args
 
 from simcluster.engine import MILLISECOND, SECOND, Shared
@@ -186,7 +187,7 @@ class ServiceSpec(Shared):
         """Whether it speaks what a client speaks."""
         return self.protocol in ("any", _TALKS.get(client, "grpc"))
 
-    @property
+    @cached_property
     def needs_state(self) -> bool:
         """Whether closed forms do not describe it even while nothing waits."""
         contended = any(operation.contention_ns or operation.error_work is not None for operation in self.operations)

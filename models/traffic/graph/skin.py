@@ -15,7 +15,7 @@ from simcluster.models.traffic.graph.laws import Number, Part
 #: Clients of stores, of Thrift services, and all clients, whose words describe a failed connection.
 Stores = Literal[
     "stackexchange-redis", "mgo", "postgres-go", "mysql-go", "redis-go", "memcache-go",
-    "mongoc", "redis-plus-plus", "libmemcached",
+    "mongoc", "redis-plus-plus", "libmemcached", "psycopg2", "sarama",
 ]  # fmt: skip
 Thrift = Literal["thrift-cpp", "thrift-lua"]
 Client = Literal["go-grpc", "python-grpc", "node-grpc", "java-grpc", "http", Thrift, Stores]

@@ -1,0 +1,1 @@
+"""Brokers of messages as programs: topics, partitions, consumer groups, memory."""

@@ -1,0 +1,1 @@
+"""Astronomy Shop, the OpenTelemetry demo: sixteen services, feature flags in flagd, orders through Kafka."""
