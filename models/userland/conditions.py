@@ -164,6 +164,8 @@ def binary(call: Call, left: str, operator: str, right: str) -> bool:
         a, b = call.look(left), call.look(right)
         if operator == "-ef":
             return a is not None and call.resolved(left) == call.resolved(right)
+        if not call.place.face.bash and (a is None or b is None):
+            return False  # BusyBox and dash ask for both
         times = [-1 if each is None else each.changed_ns for each in (a, b)]
         return times[0] > times[1] if operator == "-nt" else times[0] < times[1]
     return compared(operator, _integer(call, left), _integer(call, right))

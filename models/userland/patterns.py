@@ -196,12 +196,24 @@ def paths(pattern: str, folder: str, files: Files) -> list[str]:
                 names = [plain(piece)]
             for name in names:
                 path = base + name
+                if pattern.endswith("/") and last and not _is_folder(files, normalize(path, folder)):
+                    continue
                 if last and (is_pattern(piece) or files.look(normalize(path, folder)) is not None):
                     grown.append(path + ("/" if pattern.endswith("/") else ""))
                 elif not last:
                     grown.append(path + "/")
         found = grown
     return sorted(found) if pieces else []
+
+
+def _is_folder(files: Files, path: str) -> bool:
+    """Whether a path is a folder, or a link that leads to one."""
+    for _ in range(10):
+        found = files.look(path)
+        if found is None or found.kind != "link":
+            return found is not None and found.is_folder
+        path = normalize(found.target, path.rpartition("/")[0] or "/")
+    return False
 
 
 def _names(files: Files, base: str, folder: str) -> list[str]:

@@ -130,7 +130,8 @@ class EtcdCtl:
 
     def endpoints(self, asked: Asked) -> list[str]:
         """Those that are asked."""
-        return [text for text in asked.values.get("--endpoints", "127.0.0.1:2379").split(",") if text]
+        given = asked.values.get("--endpoints", "").split(",")
+        return [text for text in given if text] or ["127.0.0.1:2379"]
 
     def _dial(self, asked: Asked, verb: str) -> Outcome | None:
         """Why no endpoint can be asked, or None."""

@@ -198,6 +198,8 @@ class _Filters:
     def term(self, depth: int) -> Filter:
         """One test, with a `not` before it or in parentheses."""
         word = self._next()
+        if depth > 50:
+            raise FilterError
         if word in ("not", "!"):
             return _Not(self.term(depth + 1))
         if word == "(":

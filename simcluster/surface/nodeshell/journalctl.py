@@ -184,7 +184,7 @@ def _parse(words: Sequence[str]) -> _Wanted:
             _count(wanted, rest, value or (word[2:] if word.startswith("-n") else ""))
         elif word in ("-f", "--follow"):
             wanted.follow = True
-        elif word.startswith(_AFTER):
+        elif word.startswith(_AFTER) and value.isdecimal() and len(value) < 12:
             wanted.after = int(value)
         elif word in ("-k", "--dmesg"):
             wanted.kernel = True

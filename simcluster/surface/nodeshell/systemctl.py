@@ -170,7 +170,7 @@ def _set_property(host: Host, flags: Sequence[str], words: Sequence[str]) -> Out
             return Outcome(
                 "", f"Failed to set unit properties on {full}: Cannot set property {key}, or unknown property.\n", 1
             )
-        if value and not (value.isdigit() and 1 <= int(value) <= 10_000):
+        if value and not (value.isdecimal() and len(value) < 6 and 1 <= int(value) <= 10_000):
             return Outcome("", f"Failed to parse CPUWeight= parameter: {value}\n", 1)
         if unit is None:
             return Outcome("", f"Failed to set unit properties on {full}: Unit {full} not found.\n", 1)
