@@ -122,6 +122,12 @@ class Process(ABC, Parted):
         """Spans that a tracing library sends to one of its ports; whether it took them."""
         return False
 
+    def rest(self) -> None:
+        """Idle time is about to be skipped: users that it sends by itself stay at home."""
+
+    def resume(self) -> None:
+        """Idle time was skipped, and all goes on: its users are there again."""
+
     def leapt(self, since_ns: int) -> None:
         """Idle time since an instant was skipped (`World.leap`): renew what must not be old, word what was printed."""
 

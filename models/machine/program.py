@@ -64,6 +64,14 @@ class WrappedProgram(Program):
         """What a health check goes by."""
         return self.inner.steady(call) if type(self).answer is WrappedProgram.answer else None
 
+    def rest(self) -> None:
+        """Idle time is about to be skipped."""
+        self.inner.rest()
+
+    def resume(self) -> None:
+        """All goes on."""
+        self.inner.resume()
+
     def leapt(self, since_ns: int) -> None:
         """Idle time was skipped."""
         self.inner.leapt(since_ns)

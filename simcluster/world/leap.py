@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from simcluster.api.objects import name_of, namespace_of
 from simcluster.engine import MINUTE
+from simcluster.models.machine.process import Process
 from simcluster.world.etcdlog import Idle
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def leap(world: World, span_ns: int) -> None:
     Raises:
         ValueError: there are users, Prometheus or CronJobs, whose work cannot be skipped, or it would grow too old.
     """
+    for program in _programs(world):
+        program.rest()
     _refuse(world, world.sim.now + span_ns)
     goal = world.sim.now + span_ns
     while world.sim.now + PULSE_NS < goal:
@@ -48,11 +51,20 @@ def leap(world: World, span_ns: int) -> None:
         if arrival > now:
             _skip(world, arrival - now, written)
     world.sim.run_until(goal)
+    for program in _programs(world):
+        program.resume()
+
+
+def _programs(world: World) -> list[Process]:
+    """The main processes that run, in the order of nodes."""
+    return [one.program for machine in world.machines.values() for one in machine.containers() if one.running]
 
 
 def _skip(world: World, span_ns: int, written: int) -> None:
     """Skip a span without appointments; `written`: versions in a pulse."""
     store, since_ns = world.api.store, world.sim.now
+    for program in _programs(world):
+        program.rest()
     for kubelet in world.kubelets.values():
         kubelet.resting.catch_up()  # looks at pods are pulse, too: not one of them is made up for
     world.sim.leap(span_ns, NEAR_NS)
@@ -63,10 +75,8 @@ def _skip(world: World, span_ns: int, written: int) -> None:
         component.leapt(idle)
     for kubelet in world.kubelets.values():
         kubelet.leapt()
-    for machine in world.machines.values():
-        for container in machine.containers():
-            if container.running:
-                container.program.leapt(since_ns)
+    for program in _programs(world):
+        program.leapt(since_ns)
 
 
 def _refuse(world: World, until_ns: int) -> None:

@@ -69,6 +69,11 @@ class Group:
         """A heartbeat."""
         self.members[identity] = self.members[identity]._replace(heard_ns=now)
 
+    def shift(self, span_ns: int) -> None:
+        """Time was skipped, in which all were heard of."""
+        heard = {name: one._replace(heard_ns=one.heard_ns + span_ns) for name, one in self.members.items()}
+        self.members = heard
+
     def leave(self, identity: str, topics: Mapping[str, Topic]) -> None:
         """A member goes."""
         if self.members.pop(identity, None) is not None:

@@ -131,6 +131,12 @@ class KafkaProgram(ServerProgram):
         if self._cleaner is not None:
             self._cleaner.cancel()
 
+    def leapt(self, since_ns: int) -> None:
+        """Idle time was skipped, in which its members went on asking."""
+        super().leapt(since_ns)
+        for group in self.groups.values():
+            group.shift(self.container.sim.now - since_ns)
+
     def terminate(self) -> None:
         """SIGTERM."""
         if not self.draining:

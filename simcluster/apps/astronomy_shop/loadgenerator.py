@@ -47,6 +47,17 @@ class LoadGeneratorProgram(FlaggedProgram):
         name = f"locust-{self.container.spec.pod_name}"
         self.load = self.traffic.add_users(name, namespace, service, port, rps=rps, mix=mix, concurrency=users)
 
+    def rest(self) -> None:
+        """Nobody comes while idle time is skipped."""
+        if self.load is not None:
+            self.traffic.remove_users(self.load)
+            self.load = None
+
+    def resume(self) -> None:
+        """Users come again."""
+        if self.server is not None and self.load is None and not self.draining:
+            self.switched()
+
     def stop(self) -> None:
         """The process is gone, and its users with it."""
         super().stop()
