@@ -92,11 +92,12 @@ def _deeds(task: Task, world: World, stream: Stream, library: Library | None) ->
     for name in free[: stream.choice(ROLLOUTS)]:
         hand = {"user": stream.choice(people), "manager": "kubectl-rollout"}
         yield _step(ROLLED, last + _seconds(stream, *AFTER_S), hand, Aim(kind="Deployment", name=name), {})
-    for _ in range(stream.choice(NOTES)):
+    notes = list(_NOTES)  # no two of one kind: the second would change nothing
+    stream.shuffle(notes)
+    for key, values in notes[: stream.choice(NOTES)]:
         cause = stream.choice(causes)
         hand = {"user": stream.choice(people), "manager": mechanism_of(cause, task.namespace, library).deployer.manager}
         aim = _like(task, cause, world, stream)
-        key, values = stream.choice(_NOTES)
         if aim is not None:
             at = _around(stream, first, last)
             yield _step(NOTED, at, hand, aim, {"set": {f"metadata.annotations.{key}": stream.choice(values)}})

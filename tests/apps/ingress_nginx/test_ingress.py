@@ -67,7 +67,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: client}
 spec:
-  containers: [{name: c, image: busybox:1.36, command: [sleep, infinity]}]
+  containers: [{name: c, image: "curlimages/curl:8.11.1", command: [sleep, infinity]}]
 """
 ENTRY = "ingress-nginx-controller.ingress-nginx"
 

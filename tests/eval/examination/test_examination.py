@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from simcluster import tasks
 from simcluster.engine import SECOND, Snapshot
 from simcluster.eval.episode import Episode, start
 from simcluster.eval.examination import choice
@@ -19,9 +20,14 @@ TASK = "wrong_service_selector_online_boutique"
 RIGHT = 'patch service cartservice -n boutique --type=json -p \'[{"op":"remove","path":"/spec/selector/version"}]\''
 
 
+def young(task: str) -> Episode:
+    """Without a past and without what others do meanwhile: what differs is the incident alone."""
+    return start(tasks.load(task).model_copy(update={"age": 0, "bystanders": False}), 0)
+
+
 @pytest.fixture(scope="module")
 def mended() -> Snapshot[Episode]:
-    episode = start(TASK, 0)
+    episode = young(TASK)
     assert episode.kubectl(RIGHT).exit_code == 0
     episode.wait("20s")
     return Snapshot(episode)
@@ -40,7 +46,7 @@ def test_a_repair_passes_and_the_untouched_incident_does_not(mended: Snapshot[Ep
     assert verdict.passed, verdict.explain()
     groups = list(dict.fromkeys(result.name.partition(":")[0] for result in verdict.results))
     assert groups == ["at rest", "control plane", "change", "loss"]
-    untouched = start(TASK, 0).examined()
+    untouched = young(TASK).examined()
     assert not untouched.passed
     assert "without the incident" in untouched.results[-1].why
     assert [result.passed for result in untouched.results] == [False]
@@ -100,7 +106,7 @@ class _Brittle(Trial):
 def test_what_the_twin_does_not_survive_discriminates_nothing(
     mended: Snapshot[Episode], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Examiner, "_tests", lambda *_: iter([_Brittle("it")]))
+    monkeypatch.setattr(Examiner, "_tests", lambda *_: [_Brittle("it")])
     verdict = graded(mended)
     assert verdict.passed
     assert verdict.undecided == {"change: it is looked at": "nor does it without the incident: it does not like that"}

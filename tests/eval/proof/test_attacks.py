@@ -37,7 +37,8 @@ def test_deeds_fit_a_task() -> None:
     assert len(exploits()) >= 40
     assert len(repairs()) >= 12
     assert all(reason for one in (*exploits().values(), *repairs().values()) for reason in one.exempt.values())
-    episode = start("wrong_service_selector_online_boutique", 5)
+    alone = tasks.load("wrong_service_selector_online_boutique").model_copy(update={"bystanders": False})
+    episode = start(alone, 5)
     marks = marks_of(episode.world, episode.task)
     assert (marks["target"], marks["workload"], marks["entry"]) == (
         "service/cartservice",
@@ -46,6 +47,6 @@ def test_deeds_fit_a_task() -> None:
     )
     assert marks["foreign"] != marks["own"]
     kinds = marks_by_kind(episode.world, episode.task, episode.incident.facts())
-    assert list(kinds) == ["object", "spec", "selector"]
-    assert kinds["selector"][0]["callers"] == "deployment/checkoutservice deployment/frontend"
+    assert list(kinds) == ["object", "spec", "selector", "route"]
+    assert kinds["route"][0]["callers"] == "deployment/checkoutservice deployment/frontend"
     assert kinds["selector"][0]["label"] == '{"version": "v2"}'

@@ -21,7 +21,7 @@ LONG_NS = 75 * SECOND
 @pytest.fixture(scope="module")
 def calm() -> Snapshot[World]:
     """A healthy shop, as before every incident."""
-    return Snapshot(Starts().healthy(load("nic_fail_slow_online_boutique"), 5))
+    return Snapshot(Starts().healthy(load("nic_fail_slow_online_boutique").model_copy(update={"age": 0}), 5))
 
 
 @pytest.fixture(scope="module")

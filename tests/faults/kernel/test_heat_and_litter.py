@@ -24,7 +24,7 @@ LONG_NS = 90 * SECOND
 @pytest.fixture(scope="module")
 def calm() -> Snapshot[World]:
     """A healthy shop, as before every incident."""
-    return Snapshot(Starts().healthy(load("nic_fail_slow_online_boutique"), 5))
+    return Snapshot(Starts().healthy(load("nic_fail_slow_online_boutique").model_copy(update={"age": 0}), 5))
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +65,8 @@ def broken(calm: Snapshot[World], mechanism: Mechanism, lasts_ns: int = LONG_NS)
 def run(machine: Machine, *argv: str) -> str:
     """What a program of the host prints, and prints later."""
     answer = machine.run(list(argv))
-    while answer is not None and not answer.stdout and getattr(answer, "argv", ()):
-        answer = machine.run(list(answer.argv), answer.stdin)  # type: ignore[attr-defined]
+    while answer is not None and not answer.stdout and answer.then:
+        answer = machine.run(list(answer.then), answer.then_stdin)
     assert answer is not None
     return answer.stdout
 

@@ -63,7 +63,7 @@ def rows(result: Result) -> Iterator[str]:
         yield f"{name}: arrivals rejected served errors late, queue up hits lookups pause, busy working, wait, sojourn"
         for one in [*services, result.service_totals[name]]:
             counts = f"{one.arrivals} {one.rejected} {one.served} {one.errors} {one.late}"
-            state = f"{one.queue_end} {one.up} {one.hits} {one.lookups} {one.delay_ns}"
+            state = f"{one.queue_end} {one.up} {one.hits} {one.lookups} {one.pause_ns}"
             means = f"{one.queue:.4f} {one.busy:.4f} {one.working:.4f}"
             yield f"  {counts}, {state}, {means}, {_times(one.wait)}, {_times(one.sojourn)}"
     for name, edges in result.edges.items():
