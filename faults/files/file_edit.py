@@ -109,8 +109,8 @@ class FileEdit(Mechanism):
     @property
     def details(self) -> dict[str, str]:
         """By what people tell of it: what the changed value of a structured file belongs to, or the file."""
-        for path in self.params.values:
-            return {"setting": path.split(".")[-2:][0]}
+        if self.params.values:
+            return {"setting": next(iter(self.params.values)).split(".")[-2:][0]}
         return {"file": self.params.file}
 
     def check(self, target: FaultTarget) -> None:

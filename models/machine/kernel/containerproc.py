@@ -138,12 +138,17 @@ def limits(container: Container) -> str:
     """/proc/PID/limits of every process of the container."""
     kernel = container.kernel
     soft = kernel.descriptors.limit(container) if kernel is not None else 1_048_576
+    return limits_table(soft, soft, "unlimited")
+
+
+def limits_table(soft: int, hard: int, processes: str) -> str:
+    """/proc/PID/limits by the descriptors and processes that one may have; the rest is the kernel's default."""
     rows = (
         ("Max cpu time", "unlimited", "unlimited", "seconds"), ("Max file size", "unlimited", "unlimited", "bytes"),
         ("Max data size", "unlimited", "unlimited", "bytes"), ("Max stack size", "8388608", "unlimited", "bytes"),
         ("Max core file size", "unlimited", "unlimited", "bytes"),
         ("Max resident set", "unlimited", "unlimited", "bytes"),
-        ("Max processes", "unlimited", "unlimited", "processes"), ("Max open files", str(soft), str(soft), "files"),
+        ("Max processes", processes, "unlimited", "processes"), ("Max open files", str(soft), str(hard), "files"),
         ("Max locked memory", "8388608", "8388608", "bytes"), ("Max address space", "unlimited", "unlimited", "bytes"),
         ("Max file locks", "unlimited", "unlimited", "locks"), ("Max pending signals", "31452", "31452", "signals"),
         ("Max msgqueue size", "819200", "819200", "bytes"), ("Max nice priority", "0", "0", ""),

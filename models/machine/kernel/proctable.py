@@ -13,6 +13,7 @@ from simcluster.engine import SECOND
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.kernel import usage
+from simcluster.models.machine.kernel.containerproc import limits_table
 from simcluster.models.machine.machine import Machine
 
 _MIB = 1 << 20
@@ -225,20 +226,7 @@ def limits(machine: Machine, container: Container | None) -> str:
     """/proc/PID/limits."""
     soft = 1_048_576 if container is None else machine.os.descriptors.limit(container)
     threads = int(machine.os.sysctls.get("kernel.threads-max")) // 2
-    rows = (
-        ("Max cpu time", "unlimited", "unlimited", "seconds"), ("Max file size", "unlimited", "unlimited", "bytes"),
-        ("Max data size", "unlimited", "unlimited", "bytes"), ("Max stack size", "8388608", "unlimited", "bytes"),
-        ("Max core file size", "unlimited", "unlimited", "bytes"),
-        ("Max resident set", "unlimited", "unlimited", "bytes"),
-        ("Max processes", "unlimited" if container is not None else str(threads), "unlimited", "processes"),
-        ("Max open files", str(soft), str(max(soft, 1_048_576)), "files"),
-        ("Max locked memory", "8388608", "8388608", "bytes"), ("Max address space", "unlimited", "unlimited", "bytes"),
-        ("Max file locks", "unlimited", "unlimited", "locks"), ("Max pending signals", "31452", "31452", "signals"),
-        ("Max msgqueue size", "819200", "819200", "bytes"), ("Max nice priority", "0", "0", ""),
-        ("Max realtime priority", "0", "0", ""), ("Max realtime timeout", "unlimited", "unlimited", "us"),
-    )  # fmt: skip
-    head = f"{'Limit':<26}{'Soft Limit':<21}{'Hard Limit':<21}{'Units':<10}\n"
-    return head + "".join(f"{a:<26}{b:<21}{c:<21}{d:<10}\n" for a, b, c, d in rows)
+    return limits_table(soft, max(soft, 1_048_576), "unlimited" if container is not None else str(threads))
 
 
 def _status(machine: Machine, process: Process, container: Container | None) -> str:
