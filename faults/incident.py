@@ -110,8 +110,8 @@ class Incident:
         return max((step.at for step in self.steps), default=0)
 
     def faulted(self) -> list[ObjectRef]:
-        """The objects that faults were aimed at."""
-        return [mechanism.ref for mechanism in self.mechanisms.values()]
+        """The objects that faults were aimed at, and those at which they take effect besides."""
+        return [ref for mechanism in self.mechanisms.values() for ref in (mechanism.ref, *mechanism.others)]
 
     def still_present(self) -> list[str]:
         """Why causes still stand, one text each; empty when all are gone."""

@@ -89,6 +89,11 @@ class Mechanism(Shared, ABC):
         return []
 
     @property
+    def others(self) -> tuple[ObjectRef, ...]:
+        """Objects besides its target at which it takes effect."""
+        return ()
+
+    @property
     def makes_target(self) -> bool:
         """Whether what it is aimed at comes with it."""
         return False

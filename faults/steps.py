@@ -216,3 +216,9 @@ def mechanism_of(step: IncidentStep, namespace: str, library: Library | None = N
     if step.deployer != Deployer():
         made.deployer = step.deployer
     return made
+
+
+def touched(step: IncidentStep, namespace: str, library: Library | None = None) -> tuple[Aim | ObjectRef, ...]:
+    """What a fault step is aimed at, and where its mechanism takes effect besides. Raises as `mechanism_of` does."""
+    definite = step.target is not None and step.target.definite
+    return (*step.aims, *(mechanism_of(step, namespace, library).others if definite else ()))

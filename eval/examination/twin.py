@@ -11,6 +11,7 @@ from __future__ import annotations
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.worlds.healthy import HEALTHY, Healthy, Place
+from simcluster.faults.steps import touched
 from simcluster.noise.plan import NoisePlan, load
 from simcluster.noise.spared import Spared
 from simcluster.tasks.model import Task
@@ -75,7 +76,7 @@ def begin_noise(world: World, task: Task, noise: str | None, library: Library | 
     """Let the disturbances of an episode of a task begin, which spare what its incident touches. Raises UnknownName."""
     if not noise:
         return None
-    aimed = [aim for step in task.incident for aim in step.aims]
+    aimed = [ref for step in task.incident if step.fault for ref in touched(step, task.namespace, library)]
     plan = NoisePlan(world, load(noise, library), task.namespace, Spared.of(world, task.namespace, aimed))
     plan.start()
     return plan

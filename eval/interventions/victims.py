@@ -1,20 +1,25 @@
 """Who suffers from an origin: who calls it, and who calls those, as calls were seen until the page.
 
-An origin on a node hits whatever runs there first. What floods others (load, retries) hits those that it calls, too.
+An origin on a node hits whatever runs there first, one in a ConfigMap or a Secret who reads that, and who has the
+address of such a reader: streams that stay open are not seen as calls. What floods others (load, retries) hits those
+that it calls, too.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from simcluster.api.objects import name_of
+from simcluster.api.objects import ApiObject, name_of
 from simcluster.eval.interventions.named import behind
 
 if TYPE_CHECKING:
     from simcluster.world import World
 
 WORKLOADS = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
+READ = ("configmaps", "secrets")
 #: Kinds of cause that hit who is called.
 FLOODING = ("load", "retry_storm")
 
@@ -30,6 +35,9 @@ def victims(world: World, namespace: str, origins: Iterable[str], family: str) -
     origins = frozenset(origins)
     calls = calls_of(world, namespace)
     hit = set(origins) | _running_on(world, namespace, origins)
+    readers = _reading(world, namespace, origins)
+    if readers:
+        hit |= readers | _addressing(world, namespace, readers)
     _spread(hit, calls)
     if family in FLOODING:
         below = set(origins)
@@ -107,6 +115,32 @@ def _running_on(world: World, namespace: str, nodes: frozenset[str]) -> set[str]
     """Workloads of which a pod is on one of the nodes."""
     of_pod, pods = _Owners(world, namespace), world.api.store.objects("pods", namespace)
     return {of_pod.name(name_of(pod)) for pod in pods if pod["spec"].get("nodeName") in nodes} - {""}
+
+
+def _reading(world: World, namespace: str, names: frozenset[str]) -> set[str]:
+    """Workloads whose pods have a ConfigMap or a Secret of one of the names."""
+    store = world.api.store
+    objects = {f'"{name}"' for name in names for kind in READ if store.get(kind, namespace, name) is not None}
+    return {name_of(one) for one in _workloads(world, namespace) if any(each in _pod_of(one) for each in objects)}
+
+
+def _addressing(world: World, namespace: str, readers: set[str]) -> set[str]:
+    """Workloads that are told the name of a Service of one of those."""
+    services = {
+        name_of(one)
+        for one in world.api.store.objects("services", namespace)
+        if readers & {each.partition("/")[2] for each in behind(name_of(one), world, namespace)}
+    }
+    told = re.compile(rf'"value":\s*"({"|".join(map(re.escape, sorted(services)))})[.:"]') if services else None
+    return {name_of(one) for one in _workloads(world, namespace) if told is not None and told.search(_pod_of(one))}
+
+
+def _workloads(world: World, namespace: str) -> list[ApiObject]:
+    return [one for kind in WORKLOADS for one in world.api.store.objects(kind, namespace)]
+
+
+def _pod_of(workload: ApiObject) -> str:
+    return json.dumps(workload["spec"]["template"]["spec"])
 
 
 def _spread(hit: set[str], calls: Iterable[tuple[str, str]]) -> None:

@@ -18,7 +18,7 @@ from simcluster.engine import SECOND
 from simcluster.engine.content import Library
 from simcluster.engine.streams import Stream, Streams
 from simcluster.faults.deployer import Deployer
-from simcluster.faults.steps import Aim, IncidentStep, completed, mechanism_of
+from simcluster.faults.steps import Aim, IncidentStep, completed, mechanism_of, touched
 from simcluster.faults.target import ObjectRef
 from simcluster.noise.bystanders import deployments
 from simcluster.noise.spared import Spared
@@ -86,7 +86,9 @@ def _deeds(task: Task, world: World, stream: Stream, library: Library | None) ->
     causes = causes or [step for step in task.incident if step.fault]  # nothing is wrong
     first, last = min(step.at for step in task.incident), max(step.at for step in task.incident)
     people = sorted({change.user for change in history_of(world.catalog.folder(task.app)).changes})
-    spared = Spared.of(world, task.namespace, [aim for step in causes for aim in step.aims])
+    spared = Spared.of(
+        world, task.namespace, [ref for step in causes for ref in touched(step, task.namespace, library)]
+    )
     free = [name_of(one) for one in deployments(world, task.namespace, spared) if not _keeps_data(one)]
     stream.shuffle(free)
     for name in free[: stream.choice(ROLLOUTS)]:

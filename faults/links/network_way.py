@@ -88,6 +88,14 @@ class NetworkWay(Mechanism):
         return f"the way to {', '.join(self.params.to) or 'everybody'}"
 
     @property
+    def others(self) -> tuple[ObjectRef, ...]:
+        """Whom the way leads to."""
+        return tuple(
+            ObjectRef.parse(text) if "/" in text else ObjectRef(kind="Service", name=text.partition(".")[0])
+            for text in self.params.to
+        )
+
+    @property
     def details(self) -> dict[str, str]:
         """By what people tell of it."""
         params = self.params
@@ -128,11 +136,7 @@ class NetworkWay(Mechanism):
         return f"{self.ref} {' '.join(self.params.to)}"
 
     def _others(self, target: FaultTarget) -> list[str]:
-        found: list[str] = []
-        for text in self.params.to:
-            ref = ObjectRef.parse(text) if "/" in text else ObjectRef(kind="Service", name=text.partition(".")[0])
-            found += self._ends(target, ref)
-        return found
+        return [end for ref in self.others for end in self._ends(target, ref)]
 
     def _ends(self, target: FaultTarget, ref: ObjectRef) -> list[str]:
         """Names of nodes, addresses of pods. Raises ImpossibleTarget: nobody is there."""

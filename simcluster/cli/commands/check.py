@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from rich.markup import escape
@@ -29,6 +30,32 @@ Result = dict[str, Any]
 Named = str | tuple[str, Pair | None]
 
 
+class How(NamedTuple):
+    """How to check: the seed, folders of further content, whether quickly, and a file that keeps the results."""
+
+    seed: int
+    folders: tuple[str, ...] = ()
+    quick: bool = False
+    results: Path | None = None
+
+    def known(self) -> dict[str, Result]:
+        """Results of the file that were made likewise, by what was checked."""
+        if self.results is None or not self.results.exists():
+            return {}
+        lines = [json.loads(line) for line in self.results.read_text().splitlines()]
+        return {
+            one["of"]: one["result"]
+            for one in lines
+            if (one["result"]["seed"], one["quick"]) == (self.seed, self.quick)
+        }
+
+    def keep(self, of: str, result: Result) -> None:
+        """Append a result to the file."""
+        if self.results is not None:
+            with self.results.open("a") as file:
+                file.write(json.dumps({"of": of, "quick": self.quick, "result": result}) + "\n")
+
+
 @click.command("check", short_help="Prove apps, tasks, faults and files as CI does.")
 @click.argument("names", metavar="[APP|TASK|FAULT|NOISE|FILE]...", nargs=-1)
 @click.option("--suite", default=None, help="Every task of a suite, or of `fresh:SEED:N`.")
@@ -40,6 +67,11 @@ Named = str | tuple[str, Pair | None]
 @click.option("--all-exploits", "attacks", is_flag=True, help="Every exploit and repair on these tasks, or on one for "
               "every mechanism and application.")  # fmt: skip
 @click.option("--sample", default=0, type=click.IntRange(0), help="Only so many pairs, by the seed.")
+@click.option(
+    "--quick", is_flag=True, help="Of tasks only the backbone: noticed, doing nothing refused, one fix accepted."
+)
+@click.option("--results", type=click.Path(dir_okay=False, path_type=Path), default=None,
+              help="Append each result as a JSON line to a file, and skip what is in it.")  # fmt: skip
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def command(names: tuple[str, ...], suite: str | None, seed: int, jobs: int, folders: tuple[str, ...], as_json: bool,
@@ -51,23 +83,24 @@ def command(names: tuple[str, ...], suite: str | None, seed: int, jobs: int, fol
     """
     library = Library(tuple(Path(folder) for folder in folders))
     app, sample, attacks = instead["app"], instead["sample"], instead["attacks"]
+    how = How(seed, folders, instead["quick"], instead["results"])
     if app:
         every = [pair for fit in fits(app, seed, library) for pair in fit.pairs]
         pairs = sampled(every, seed, sample or len(every))
-        _report(_checked([(app, pair) for pair in pairs], seed, folders, jobs), f"{len(pairs)} pairs", as_json)
+        _report(_checked([(app, pair) for pair in pairs], how, jobs), f"{len(pairs)} pairs", as_json)
         return
     with TemporaryDirectory(prefix="simcluster-") as made:
         wanted = list(names) + (members(suite, Path(made), jobs, library) if suite else [])
         if attacks:
             wanted = list(dict.fromkeys(wanted or covering(library)))
-            _report(_checked([(name, None) for name in wanted], seed, folders, jobs), f"{len(wanted)} tasks", as_json)
+            _report(_checked([(name, None) for name in wanted], how, jobs), f"{len(wanted)} tasks", as_json)
             return
         wanted = list(dict.fromkeys(wanted or tasks.suite(ALL, library)))
         known = known_ids(library)
         for name in wanted:
             if not name.endswith((".yaml", ".yml")) and name not in known:
                 raise UnknownName("app, task, fault or noise", name, list(known))
-        _report(_checked(wanted, seed, folders, jobs), ", ".join(wanted), as_json)
+        _report(_checked(wanted, how, jobs), ", ".join(wanted), as_json)
 
 
 def _report(found: Iterator[Result], what: str, as_json: bool) -> None:
@@ -93,30 +126,48 @@ def _report(found: Iterator[Result], what: str, as_json: bool) -> None:
         raise CheckFailed(f"{len(failed)} of {len(results)} failed: {', '.join(failed)}")
 
 
-def check_one(name: Named, seed: int, folders: tuple[str, ...]) -> Result:
+def check_one(name: Named, how: How) -> Result:
     """Check one piece of content, or a pair; a file that cannot be read is a failed check."""
+    library = Library(tuple(Path(folder) for folder in how.folders))
     if isinstance(name, tuple):
         of, pair = name
-        library = Library(tuple(Path(folder) for folder in folders))
-        return (attack_whole(of, seed, library) if pair is None else check_pair(of, pair, seed, library)).to_dict()
+        return (
+            attack_whole(of, how.seed, library) if pair is None else check_pair(of, pair, how.seed, library)
+        ).to_dict()
     try:
-        return check(name, seed, library=Library(tuple(Path(folder) for folder in folders))).to_dict()
+        return check(name, how.seed, library=library, quick=how.quick).to_dict()
     except (ContentError, UnknownName, FileNotFoundError) as problem:
         finding = {"name": "the file is right", "passed": False, "why": str(problem)}
-        return {"kind": "file", "id": name, "seed": seed, "passed": False, "findings": [finding]}
+        return {"kind": "file", "id": name, "seed": how.seed, "passed": False, "findings": [finding]}
 
 
-def _checked(names: Sequence[Named], seed: int, folders: tuple[str, ...], jobs: int) -> Iterator[Result]:
-    """Results in the order of the names, computed by several processes when there is more than one."""
-    jobs = min(jobs, len(names))
+def _checked(names: Sequence[Named], how: How, jobs: int) -> Iterator[Result]:
+    """Results in the order of the names, those of a file first; computed by several processes when there is more
+    than one."""
+    known = how.known()
+    yield from (known[_key(name)] for name in names if _key(name) in known)
+    left = [name for name in names if _key(name) not in known]
+    for name, result in zip(left, _computed(left, how, min(jobs, len(left))), strict=True):
+        how.keep(_key(name), result)
+        yield result
+
+
+def _computed(names: Sequence[Named], how: How, jobs: int) -> Iterator[Result]:
     if jobs <= 1:
         for name in names:
-            yield check_one(name, seed, folders)
+            yield check_one(name, how)
         return
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        futures = [pool.submit(check_one, name, seed, folders) for name in names]
+        futures = [pool.submit(check_one, name, how) for name in names]
         for future in futures:
             yield future.result()
+
+
+def _key(name: Named) -> str:
+    """What a result is called in a file."""
+    if isinstance(name, str):
+        return name
+    return f"{name[0]} {name[1].id if name[1] else 'attacks'}"
 
 
 def _sum_up(results: list[Result], attacked: list[str]) -> None:
