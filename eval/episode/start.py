@@ -62,6 +62,7 @@ class Starts:
             ImpossibleTarget: the incident cannot happen in this application.
             NotAnIncident: the application was not healthy, or nobody was paged.
         """
+        library = library or Library()  # one name for one place
         loaded = task if isinstance(task, Task) else tasks.load(str(task), library)
         if age is not None:
             loaded = loaded.model_copy(update={"age": world_age(age)})
