@@ -17,8 +17,6 @@ PACE, QUEUE = 20, 256
 TIMEOUT_MS, ATTEMPTS, BACKOFF_MS, FACTOR = 750, 3, 50, 2.0
 #: What a request of `rate` takes besides waiting for its token; it counts into the pace.
 BESIDES_NS = MILLISECOND
-#: A share of misses below which a cache counts as full.
-FEW = 0.001
 
 
 def environment_of(connected: Mapping[str, tuple[tuple[str, int], ...]]) -> dict[str, str]:
@@ -40,15 +38,6 @@ def spread(spec: ServiceSpec, instances: Mapping[str, int]) -> ServiceSpec:
         for op in spec.operations
     )
     return replace(spec, operations=tuple(operations))
-
-
-def missed(spec: ServiceSpec, store: str, share: float) -> ServiceSpec:
-    """Look-ups at the store (variable `store`) happen for the share that the cache does not hold."""
-    operations = tuple(
-        replace(op, steps=tuple(s for s in (_missed(step, store, share) for step in op.steps) if s))
-        for op in spec.operations
-    )
-    return replace(spec, operations=operations)
 
 
 def paced(spec: ServiceSpec, environment: Mapping[str, str]) -> ServiceSpec:
@@ -104,16 +93,6 @@ def _split(step: tuple[CallSpec, ...], instances: Mapping[str, int]) -> Steps:
         tuple(replace(call, env=_numbered(call.env, n), count=call.count / number) for call in step)
         for n in range(number)
     )
-
-
-def _missed(step: tuple[CallSpec, ...], store: str, share: float) -> tuple[CallSpec, ...]:
-    kept: list[CallSpec] = []
-    for call in step:
-        if call.env != store or not call.operation.startswith("find"):
-            kept.append(call)
-        elif share > FEW:
-            kept.append(replace(call, count=call.count * share))
-    return tuple(kept)
 
 
 def _numbered(name: str, number: int) -> str:
