@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 from simcluster.models.traffic.cluster.server import Observed, Server
@@ -44,7 +46,7 @@ class BrokerServer(Server):
             self._program.appended(counts)
 
 
-class BrokerProgram(ServerProgram):
+class BrokerProgram(ServerProgram, ABC):
     """The main process of a broker's container."""
 
     def build_server(self) -> Server:
@@ -58,9 +60,9 @@ class BrokerProgram(ServerProgram):
             if count and io is not None and io.command:
                 self.append(io.command, count, int(count * io.grow))
 
+    @abstractmethod
     def append(self, name: str, count: int, size: int, text: str = "") -> str:
         """Take messages of `size` bytes in all for a topic or queue; the error's name, or ""."""
-        raise NotImplementedError
 
     def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """The tools of its image."""

@@ -24,6 +24,8 @@ Place = tuple[str, int]
 UNHEALTHY_NS, REMOVED_NS, SWEEP_NS = 15 * SECOND, 30 * SECOND, 5 * SECOND
 #: The JDBC pool of a server that starts gives up after this.
 DATABASE_NS = 3 * SECOND
+#: Its own log in the image, below the home of the user that it runs as.
+LOG = "/".join(("", "home", "nacos", "logs", "nacos.log"))
 _LIST = "/nacos/v1/ns/instance/list"
 _SERVICES = "/nacos/v1/ns/service/list"
 _HEALTH = "/nacos/v1/console/health/"
@@ -80,7 +82,7 @@ class NacosProgram(ServerProgram):
         self._sweeping = self.container.sim.every(SWEEP_NS, self._sweep)
 
     def _failed(self) -> None:
-        self._say("ERROR", "Nacos failed to start, please see /home/nacos/logs/nacos.log for more details.")
+        self._say("ERROR", f"Nacos failed to start, please see {LOG} for more details.")
         self.container.write("java.lang.RuntimeException: [db-load-error]load jdbc.properties error")
         self.container.exit(1)
 

@@ -100,7 +100,7 @@ def run_failed(now_ns: int, failure: Failure) -> str:
     factory = _FACTORY.format(exception=failure.hibernate)
     warned = ("Exception encountered during context initialization - cancelling refresh attempt: "
               f"{_BEAN}{factory}")  # fmt: skip
-    told = line(now_ns, "ERROR", "main", "o.s.boot.SpringApplication", "Application run failed")
+    failed = line(now_ns, "ERROR", "main", "o.s.boot.SpringApplication", "Application run failed")
     return "\n".join(
         (
             line(now_ns, "WARN", "main", _HIBERNATE, f"SQL Error: {failure.number}, SQLState: {failure.state}"),
@@ -111,7 +111,7 @@ def run_failed(now_ns: int, failure: Failure) -> str:
             "",
             "Error starting ApplicationContext. To display the conditions report re-run your application with 'debug' "
             "enabled.",
-            told,
+            failed,
             "",
             f"{_BEAN}{factory}",
             f"Caused by: javax.persistence.PersistenceException: {factory}",
@@ -154,8 +154,8 @@ class SpringWording(Wording):
         found = _REFUSED.match(cause.text)
         number, state, why = (found[1], found[2], found[3]) if found is not None else ("0", "08S01", "")
         why = why or "Communications link failure"
-        told = line(spoken.t_ns, "WARN", thread, _HIBERNATE, f"SQL Error: {number}, SQLState: {state}")
-        return "\n".join((told, line(spoken.t_ns, "ERROR", thread, _HIBERNATE, why), text))
+        warning = line(spoken.t_ns, "WARN", thread, _HIBERNATE, f"SQL Error: {number}, SQLState: {state}")
+        return "\n".join((warning, line(spoken.t_ns, "ERROR", thread, _HIBERNATE, why), text))
 
 
 class ProxyWording(SpringWording):

@@ -150,7 +150,7 @@ def test_routes_of_a_mounted_file_lead_elsewhere(office: World) -> None:
     assert 0.3 < seen.ok / seen.ended < 0.7
 
 
-def test_mails_wait_for_whoever_sends_them(office: World) -> None:
+def test_mails_wait_for_their_consumer(office: World) -> None:
     broker = containers(office, "rabbitmq")[0].program
     assert isinstance(broker, RabbitProgram)
     queue = broker.queues["email"]
