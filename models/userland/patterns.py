@@ -166,7 +166,7 @@ def replaced(text: str, pattern: str, replacement: str, operator: str) -> str:
     ('bonono', 'banano')
     """
     if not pattern:
-        return text
+        return {"/#": replacement + text, "/%": text + replacement}.get(operator, text)
     source = searchable(_source(tokens(pattern)))
     source = {"/#": f"\\A(?:{source})", "/%": f"(?:{source})\\z"}.get(operator, source)
     program, subject = _program(source), searchable(text)

@@ -250,6 +250,8 @@ def touch(call: Call) -> Outcome:
     at_ns = call.now_ns
     if "d" in given.values:
         found_at = read_date(given.values["d"], call.now_ns)
+        if not call.gnu and re.search(r"[A-Za-z+]", given.values["d"].replace("T", "")):
+            return call.wrong(f"invalid date '{given.values['d']}'")
         if found_at is None:
             return call.wrong(f"invalid date format ‘{given.values['d']}’", hint=False)
         start = read_date("now", 0)
@@ -264,6 +266,8 @@ def touch(call: Call) -> Outcome:
                 continue
             try:
                 call.files.write(path, "")
+                if call.umask != 0o022:
+                    call.files.adorn(path, mode=0o666 & ~call.umask)
             except FileError as problem:
                 call.complain(f"cannot touch '{name}': {problem}" if call.gnu else f"{name}: {problem}")
                 continue

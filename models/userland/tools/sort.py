@@ -52,7 +52,7 @@ class Key(NamedTuple):
 
 def sort(call: Call) -> Outcome:
     """Sort lines."""
-    given = parse(call.args, "nrufhVgMcCsbdizRm", "ktoST parallel compress-program", _LONG)
+    given = parse(call.args, "nrufhVgMcCsbdiz" + "Rm" * call.gnu, "ktoST parallel compress-program", _LONG)
     if given.problem:
         return call.wrong(given.problem, 2)
     everywhere = "".join(letter for letter in given.letters if letter in "nfhVgMdibRr")
