@@ -219,6 +219,7 @@ def _exec(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> N
 
 def _eval(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
     text = " ".join(argv[1:])
+    process.steps += len(text) // 20  # reading a program is work, too
     try:
         code = compile_script(text, runner.place.face.shell)
     except ShellSyntaxError as problem:

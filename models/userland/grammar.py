@@ -15,7 +15,6 @@ A mistake is worded by `complaint`, as the shell of the face does. Left out: `se
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from functools import lru_cache
 from typing import Any
 
@@ -120,7 +119,7 @@ class _Parser:
         self._shell, self._bash = shell, shell == "bash"
         self._lexer = Lexer(text, lambda inner, at, deep: _compiled(inner, at, deep, shell, aliases), shell, depth)
         self._lexer.position = position
-        self._newlines = [at for at, char in enumerate(text) if char == "\n"]
+        self._read_to = (0, 1)  # a place in the text, and its line
         self._deep = depth
         self._token = self._lexer.next()
         self.end = len(text)
@@ -141,7 +140,10 @@ class _Parser:
         return self._lexer.open_here
 
     def _line(self) -> int:
-        return bisect_left(self._newlines, self._token.start) + 1
+        at, line = self._read_to
+        line += self._lexer.text.count("\n", at, self._token.start)
+        self._read_to = (max(at, self._token.start), line)
+        return line
 
     def _advance(self) -> Token:
         token = self._token

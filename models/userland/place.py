@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -20,8 +21,8 @@ def endless(place: Place, path: str, count: int) -> str:
     """The first bytes of such a device."""
     if path == "/dev/zero":
         return "\0" * count
-    words = (place.draw().to_bytes(8, "little") for _ in range(-(-count // 8)))
-    return b"".join(words)[:count].decode("utf-8", "surrogateescape")
+    drawn = hashlib.shake_128(place.draw().to_bytes(8, "little"))
+    return drawn.digest(count).decode("utf-8", "surrogateescape")
 
 
 class Who(NamedTuple):

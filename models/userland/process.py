@@ -19,7 +19,7 @@ from simcluster.models.userland.stream import Stream
 Sink = tuple[str, Any]
 NOWHERE: Sink = ("null", "")
 #: Characters that the variables of one process may hold, and their elements.
-MEMORY, ELEMENTS = 16_000_000, 300_000
+MEMORY, ELEMENTS = 16_000_000, 200_000
 
 
 class Frame:

@@ -30,7 +30,7 @@ from simcluster.models.userland.table import BUILT_IN
 
 SHELLS = ("sh", "bash", "ash", "dash")
 #: Processes that a shell may have at a time, functions that may call each other, and forks of one command line.
-PROCESSES_MAX, CALLS_MAX, FORKS_MAX = 500, 1000, 4000
+PROCESSES_MAX, CALLS_MAX, FORKS_MAX = 500, 1000, 2500
 SYNTAX = 2
 #: Reports that a program with an interval but no count gives before somebody presses Ctrl-C.
 TURNS_MAX = 60

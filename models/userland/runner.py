@@ -26,7 +26,7 @@ from simcluster.models.userland.outcome import (
     Exhausted,
     Outcome,
 )
-from simcluster.models.userland.paths import FileError, Stat
+from simcluster.models.userland.paths import PATH_MAX, FileError, Stat
 from simcluster.models.userland.place import ENDLESS, PIPE_BYTES, Call, Place, endless
 from simcluster.models.userland.process import NOWHERE, Process, Sink
 from simcluster.models.userland.processes import SYNTAX, Processes
@@ -34,6 +34,9 @@ from simcluster.models.userland.scripts import shebang, shell_arguments
 from simcluster.models.userland.stream import Stream
 from simcluster.models.userland.table import BUILT_IN, STREAMING, TOOLS
 
+#: Bytes of all words of a program with their pointers, and of one: a quarter of the stack of 8 MiB, and 32 pages
+#: (execve(2), "Limits on size of arguments and environment").
+ARG_BYTES, WORD_BYTES = 2_097_152, 131_072
 #: What lies at the path of a process substitution.
 PIPE = Stat("pipe", mode=0o600)
 SHELLS = ("sh", "bash", "ash", "dash")
@@ -163,7 +166,8 @@ class ShellRunner(Processes):
         if self.cutting and not (call.source is not None and call.name in STREAMING):
             self.completed(process, INTERRUPTED)
             return
-        if self._script(process, call, fds):
+        process.steps += 10  # to begin a program is worth some instructions
+        if self._too_long(process, call) or self._script(process, call, fds):
             return
         outcome = self.tool(call)
         if outcome is None:
@@ -183,6 +187,18 @@ class ShellRunner(Processes):
             self.block(process, outcome, fds)
         else:
             self.finish_command(process, outcome, fds)
+
+    def _too_long(self, process: Process, call: Call) -> bool:
+        """Refuse a program whose words do not fit into what the kernel gives them."""
+        size = sum(map(len, call.argv)) + 9 * len(call.argv)
+        if call.name in BUILT_IN or (size <= ARG_BYTES and max(map(len, call.argv)) < WORD_BYTES):
+            return False
+        face = self.place.face
+        path = self.place.located(call.argv[0]) or call.argv[0]
+        text = f"{path if face.bash else call.argv[0]}: Argument list too long"
+        said = self.place.face.said(process.script_name, process.line, text)
+        self.finish_command(process, Outcome(stderr=said, code=NOT_EXECUTABLE), process.fds)
+        return True
 
     def _endless(self, process: Process, outcome: Outcome, fds: dict[int, Sink]) -> None:
         """A command that prints for ever: into a pipe until nobody reads, on a terminal until Ctrl-C."""
@@ -359,6 +375,8 @@ class ShellRunner(Processes):
         if path in ("/dev/tty",):
             raise FileError(f"{target}: No such device or address")
         try:
+            if len(path) > PATH_MAX:
+                raise FileError("File name too long")
             path = Call(self.place, [">"], {}, cwd=process.cwd).resolved(target)
             found = self.place.files.look(path)
             mode = 0o666 & ~process.umask

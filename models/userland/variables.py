@@ -239,6 +239,7 @@ def _shown(value: str) -> str:
 def _shift(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
     count = int(argv[1][:9]) if len(argv) > 1 and argv[1].isdigit() else 1
     enough = count <= len(process.parameters)
+    process.steps += len(process.parameters) // 2000  # all that follow move
     if enough:
         process.parameters = process.parameters[count:]
     elif runner.place.face.shell == "dash":

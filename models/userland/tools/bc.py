@@ -46,7 +46,8 @@ def _decimal(digits: str, base: int) -> str:
 
 def _in_base(text: str, base: int) -> str:
     """The whole part of a number in another base; digits above 16 are written in decimal, a blank before each."""
-    value, out = int(text.lstrip("-").partition(".")[0] or 0), []
+    out: list[str] = []
+    value = int(text.lstrip("-").partition(".")[0] or 0)
     while value or not out:
         value, digit = divmod(value, base)
         out.append("0123456789ABCDEF"[digit] if base <= 16 else f" {digit:0{len(str(base - 1))}d}")

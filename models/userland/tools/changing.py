@@ -9,7 +9,7 @@ from functools import partial
 from simcluster.models.userland.datetimes import read_date
 from simcluster.models.userland.options import parse
 from simcluster.models.userland.outcome import Outcome
-from simcluster.models.userland.paths import FileError, parent_of
+from simcluster.models.userland.paths import PATH_MAX, FileError, parent_of
 from simcluster.models.userland.place import Call, Tool
 from simcluster.models.userland.tools.lines import size_of
 from simcluster.models.userland.tools.modes import changed, letters_of
@@ -219,6 +219,9 @@ def mkdir(call: Call) -> Outcome:
     for name in given.words:
         path = call.path(name)
         opened = f"cannot create directory ‘{name}’" if call.gnu else f"can't create directory '{name}'"
+        if len(path) > PATH_MAX:
+            call.complain(f"{opened}: File name too long")
+            continue
         todo = [path]
         while given.has("p") and call.look(parent_of(todo[-1])) is None and todo[-1] != "/":
             todo.append(parent_of(todo[-1]))

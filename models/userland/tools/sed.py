@@ -456,6 +456,8 @@ class Parser:
                     found.append("\\" + text[at])
                 else:
                     found.append({"n": "\n", "t": "\t", "r": "\r"}.get(text[at], text[at]))
+            elif found and isinstance(found[-1], str) and found[-1][:1] != "\\" and char != "\\":
+                found[-1] += char
             else:
                 found.append(char)
             at += 1

@@ -6,7 +6,7 @@ import re
 
 from simcluster.models.userland.escapes import byte, joined, raw
 from simcluster.models.userland.options import Options, parse
-from simcluster.models.userland.outcome import FOREVER_NS, ROOM, Outcome, fitting
+from simcluster.models.userland.outcome import FOREVER_NS, ROOM, Exhausted, Outcome, fitting
 from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import ENDLESS, PIPE_BYTES, Call, Tool, endless
 from simcluster.models.userland.tools.lines import kept_lines, size_of, split_lines
@@ -104,7 +104,9 @@ def head(call: Call) -> Outcome:
             if not call.source.seekable:
                 call.source.take()
         elif name in ENDLESS and unit == "c" and count.isdigit():
-            found = [(name, endless(call.place, name, min(int(count[:9]), ROOM + 1)))]
+            if int(count[:18]) > ROOM:
+                raise Exhausted
+            found = [(name, endless(call.place, name, int(count)))]
         else:
             found = call.inputs([name], "cannot open '{name}' for reading: {problem}")
             found = [(name, _first(text, count, unit)) for name, text in found]
