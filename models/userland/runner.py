@@ -190,7 +190,7 @@ class ShellRunner(Processes):
 
     def _too_long(self, process: Process, call: Call) -> bool:
         """Refuse a program whose words do not fit into what the kernel gives them."""
-        size = sum(map(len, call.argv)) + 9 * len(call.argv)
+        size = sum(map(len, call.argv)) + 9 * len(call.argv)  # integers
         if call.name in BUILT_IN or (size <= ARG_BYTES and max(map(len, call.argv)) < WORD_BYTES):
             return False
         face = self.place.face

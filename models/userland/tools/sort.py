@@ -309,7 +309,7 @@ def join(call: Call) -> Outcome:
         partners = by_key.get(key, [])
         if "v" not in given.values:
             out += [row(key, fields, partner) for partner in partners]
-            size += sum(len(line) + 50 for line in out[len(out) - len(partners) :])
+            size += sum(len(line) + 50 for line in out[len(out) - len(partners) :])  # integers
             if size > ROOM:
                 raise Exhausted
         if not partners and alone == "1":
