@@ -213,6 +213,13 @@ def read_date(text: str, now_ns: int) -> tuple[int, int] | None:
     return _read_words(rest, seconds, nanoseconds, given=iso is not None)
 
 
+def _offset_of(match: re.Match[str]) -> int | None:
+    """Seconds of a time zone: what a number with a sign after a time of day is, whatever unit follows."""
+    digits = match[2] + (match[3] or "")
+    hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
+    return None if hours > 24 else (1 if match[1] == "+" else -1) * (hours * 3600 + minutes * 60)
+
+
 def _read_words(rest: str, seconds: int, nanoseconds: int, *, given: bool) -> tuple[int, int] | None:
     days, clock, moved, months = seconds // 86_400, seconds % 86_400, 0, 0
     dated, timed = given, False
@@ -233,12 +240,10 @@ def _read_words(rest: str, seconds: int, nanoseconds: int, *, given: bool) -> tu
                 return None
             timed = True
         elif timed and (match := re.match(r"([-+])\s*(\d{1,4})(?::(\d\d))?", rest)):
-            # A number with a sign after a time of day is a time zone, whatever unit follows.
-            digits = match[2] + (match[3] or "")
-            hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
-            if hours > 24:
+            offset_s = _offset_of(match)
+            if offset_s is None:
                 return None
-            moved += (-1 if match[1] == "+" else 1) * (hours * 3600 + minutes * 60)
+            moved -= offset_s
             timed = False
         elif timed and (match := re.match(r"([ecmp][sd]t|cest|cet|bst)\b", rest)):
             moved -= _ZONES[match[1]] * 3600
