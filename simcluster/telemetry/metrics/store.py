@@ -19,6 +19,7 @@ from simcluster.engine.fork import FlatDict
 from simcluster.telemetry.metrics.block import Block, Changes, Layout, Sheet, Stretch, Times, block_of, stretches
 from simcluster.telemetry.metrics.columns import Columns, Exposed, Group, Labels, Metric, Row, Samples
 from simcluster.telemetry.metrics.matching import Honour, Selection, selection_of
+from simcluster.telemetry.metrics.sheets import Sheets
 from simcluster.telemetry.metrics.tables import Table, chosen, merged, together
 from simcluster.telemetry.promql.storage import STALE_NAN, Matcher, SeriesData, Tables
 
@@ -167,6 +168,8 @@ class TargetLog(Flat):
 
     def _compared(self, samples: Samples) -> list[tuple[Columns, Sheet | None]]:
         """Sheets of samples that are other than before, and forms that are gone."""
+        if isinstance(samples, Sheets):
+            return self._compared_sheets(samples.sheets)
         parts: dict[Columns, tuple[list[Labels], list[Row]]] = {}
         last: Columns | None = None
         for (form, labels), row in samples.items():
@@ -183,6 +186,19 @@ class TargetLog(Flat):
             else:
                 changed.append((form, Sheet(Layout(names), numbers)))
         changed += [(form, None) for form in self._now if form not in parts and form not in self._report]
+        return changed
+
+    def _compared_sheets(self, sheets: Mapping[Columns, Sheet]) -> list[tuple[Columns, Sheet | None]]:
+        """The same of what comes as sheets."""
+        changed: list[tuple[Columns, Sheet | None]] = []
+        for form, sheet in sheets.items():
+            known = self._now.get(form)
+            if known is not None and known.layout == sheet.layout:
+                if known.rows == sheet.rows:
+                    continue
+                sheet = Sheet(known.layout, sheet.rows)
+            changed.append((form, sheet))
+        changed += [(form, None) for form in self._now if form not in sheets and form not in self._report]
         return changed
 
     def _patched(self, changes: Iterable[tuple[Group, Row | None]]) -> list[tuple[Columns, Sheet | None]]:
