@@ -180,7 +180,7 @@ class NodeExporter:
     def _cpus(self, every: Sequence[CpuTime]) -> Sheet:
         """Times of all CPUs."""
         machine = self.machine
-        table, times = np.zeros((len(every), len(_CPU))), np.array(every, dtype=np.int64) / SECOND
+        table, times = np.zeros((len(every), len(_CPU))), np.array([[each / SECOND for each in one] for one in every])
         for column, mode in enumerate(_MODES):
             if mode in CpuTime._fields:
                 table[:, column] = times[:, CpuTime._fields.index(mode)]

@@ -30,7 +30,7 @@ class Sockets(NamedTuple):
 
 def sockets(machine: Machine) -> Sockets:
     """Sockets of the node and of its pods."""
-    running = sum(1 for container in machine.runtime.containers() if container.running)
+    running = [container.state for container in machine.runtime.containers()].count("running")
     held = machine.os.descriptors.all_sockets()
     return Sockets(14 + held, int(machine.os.ports.all_time_wait()), 6 + running)
 

@@ -95,6 +95,8 @@ def _set_of_known(node: Binary, lhs: Vector, rhs: Vector, groups: tuple[Ints, In
 
 def sets(node: Binary, lhs: Vector, rhs: Vector) -> Vector:
     """`and`, `or`, `unless`."""
+    if node.op != "or" and not lhs.labels and not lhs.natives:
+        return lhs
     plain = node.op != "or" and not lhs.natives and not rhs.natives
     if plain and isinstance(lhs.labels, LabelSets) and isinstance(rhs.labels, LabelSets):
         return _set_of_known(node, lhs, rhs, _common(lhs.labels, rhs.labels, node.matching))
