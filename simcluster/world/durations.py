@@ -18,7 +18,8 @@ from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.storage.fileload import fsync_ns
 from simcluster.models.machine.storage.service import Rates
 from simcluster.models.traffic.cluster.spread import Scale, Spread, parts
-from simcluster.telemetry.metrics.columns import Group, Labels, Row
+from simcluster.telemetry.metrics.block import Sheet
+from simcluster.telemetry.metrics.columns import Columns, Labels
 
 if TYPE_CHECKING:
     from simcluster.world.apigate import GatedApi
@@ -96,17 +97,17 @@ class WriteDurations:
         if server is not None:
             self._of_api = of_api
 
-    def etcd(self) -> dict[Group, Row]:
+    def etcd(self) -> dict[Columns, Sheet]:
         """What etcd shows."""
         self._spread()
         fsyncs, commits = self._of_etcd
-        return {**fsyncs.rows(), **commits.rows()}
+        return {**fsyncs.sheets(), **commits.sheets()}
 
-    def server(self) -> dict[Group, Row]:
+    def server(self) -> dict[Columns, Sheet]:
         """What the API server shows."""
         self._spread()
         requests, storage = self._of_api
-        return {**requests.rows(), **storage.rows()}
+        return {**requests.sheets(), **storage.sheets()}
 
     def _settle(self) -> None:
         """See what came since the last time, and by which laws it lasted."""

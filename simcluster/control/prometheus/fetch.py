@@ -31,7 +31,7 @@ class Fetched(NamedTuple):
 
 def count_of(samples: Samples) -> int:
     """Samples of an exposition."""
-    if isinstance(samples, Sheets):
+    if type(samples) is Sheets:
         return samples.count
     return sum(map(len, samples.values())) >> 3  # integers
 

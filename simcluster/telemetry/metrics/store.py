@@ -168,7 +168,7 @@ class TargetLog(Flat):
 
     def _compared(self, samples: Samples) -> list[tuple[Columns, Sheet | None]]:
         """Sheets of samples that are other than before, and forms that are gone."""
-        if isinstance(samples, Sheets):
+        if type(samples) is Sheets:
             return self._compared_sheets(samples.sheets)
         parts: dict[Columns, tuple[list[Labels], list[Row]]] = {}
         last: Columns | None = None

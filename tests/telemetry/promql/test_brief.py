@@ -20,6 +20,8 @@ ASKED = (
     'sum by (pod) (rate(calls_total{code="bad"}[1m])) / sum by (pod) (rate(calls_total[1m])) > -1',
     'sum by (pod) (rate(calls_total{code="bad"}[1m])) / sum by (pod) (rate(calls_total[1m])) < 1',
     'sum by (pod) (rate(calls_total{code="none"}[1m])) / sum by (pod) (rate(calls_total[1m])) > 0.1',
+    'calls_total{code="bad"} > 20 and max_over_time(calls_total[1m]) >= 0',
+    'calls_total{code="bad"} > 20 unless calls_total > 100',
 )
 
 
