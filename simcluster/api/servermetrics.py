@@ -88,7 +88,7 @@ def samples(served: ServedRequests, store: Store, resources: ResourceTable) -> S
     if served.counts:
         counts = np.array([list(served.counts.values())], dtype=np.float64)
         found[_REQUESTS] = layouts.table(_REQUESTS, [_requests(counted) for counted in served.counts], counts)
-    stored = [one.name for one in resources.all if one.storage == one.name and "watch" in one.verbs]
+    stored = list(dict.fromkeys(one.name for one in resources.all if one.storage == one.name and "watch" in one.verbs))
     numbers = np.array([[store.count(name) for name in stored]], dtype=np.float64)
     found[_STORED] = layouts.table(_STORED, [(("resource", name),) for name in stored], numbers)
     found[_BUILD] = layouts.sheet(_BUILD, {_build(): _BUILD.row((1,))})
