@@ -202,7 +202,6 @@ class CAdvisor:
             cache = max(0, min(cache, limit - anonymous))
         shared = machine.os.shm.used(uid)
         loaded = cgroupfiles.loaded_bytes(run)
-        peak = max(run.memory_peak, anonymous) + loaded
         numbers: list[float] = [
             stat.usage_usec / 1e6,
             stat.user_usec / 1e6,
@@ -212,9 +211,9 @@ class CAdvisor:
             anonymous + cache + shared,
             anonymous,
             cache,
-            cache * 2 // 3,
+            min(cache, memory.program_bytes(run)) * 2 // 3,
             0,
-            peak if limit is None else min(peak, limit),
+            cgroupfiles.peak_bytes(run),
             run.memory_full + run.oom_kills,
             cgroupfiles.faults(run),
             loaded // cgroupfiles.READ_AHEAD,

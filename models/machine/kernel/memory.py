@@ -1,7 +1,8 @@
 """A machine's memory as /proc/meminfo and cgroup files show it.
 
 Anonymous memory is what processes hold (working sets); the page cache is what they read and
-wrote, as much of it as fits besides. Under pressure the cache goes first, then the kernel kills.
+wrote, as much of it as fits besides: stores and brokers keep count of their files in it and read
+from it. Under pressure the cache goes first, then the kernel kills.
 Left out: swap (kubelet runs without), huge pages, NUMA.
 """
 
@@ -47,7 +48,7 @@ def info(machine: Host, shared_bytes: int) -> MemoryInfo:
     running = len(alive)
     slab = SLAB_BASE + SLAB_PER_CONTAINER * running
     left = max(0, total - used)
-    files = sum(map(program_bytes, alive)) + _moved_bytes(machine, alive)  # integers
+    files = sum(map(program_bytes, alive)) + _data_bytes(machine, alive)  # integers
     wish = SYSTEM_CACHE + files + slab // 2
     cache = min(wish, max(0, left - machine.min_free))
     buffers = min(BUFFERS, cache // 20)
@@ -64,24 +65,45 @@ def program_bytes(container: Group) -> int:
 
 
 def file_bytes(machine: Host, container: Group) -> int:
-    """Page cache that is charged to a container: its programs, and what it has read and written, while there is room.
+    """Page cache that is charged to a container: its programs, and its files, while there is room.
 
-    Pages that a store reads for its own cache (WiredTiger, shared buffers) are in the kernel's as well.
+    Stores and brokers keep count of their files; of others it is what they have read and written. Pages that a store
+    reads for its own cache (WiredTiger, shared buffers) are in the kernel's as well.
     """
     if not container.running:
         return 0
-    return program_bytes(container) + _moved_bytes(machine, (container,))
+    return program_bytes(container) + _data_bytes(machine, (container,))
 
 
-def _moved_bytes(machine: Host, containers: Sequence[Group]) -> int:
-    """Page cache of what some containers have read and written: half of what is free for each, at the most."""
-    moved = dict.fromkeys([container.container_id for container in containers], 0)
+def file_peak(machine: Host, container: Group) -> int:
+    """The most page cache that may have been charged to a container for its data since it began."""
+    if container.file_cache is not None:
+        return container.file_peak
+    moved = [io[0] + io[1] for (owner, _), io in machine.os.load.io.items() if owner == container.container_id]
+    return min(sum(moved), machine.memory_bytes // 2)  # integers
+
+
+def cache_room(machine: Host, container: Group) -> int:
+    """Bytes of data that the page cache may hold for one container: half of what is free, and what its limit leaves."""
+    free = _room(machine)
+    limit = container.spec.memory_limit
+    return free if limit is None else max(0, min(free, limit - container.memory_bytes))
+
+
+def _room(machine: Host) -> int:
+    return max(0, machine.memory_bytes - machine.memory_used() - machine.min_free) // 2
+
+
+def _data_bytes(machine: Host, containers: Sequence[Group]) -> int:
+    """Page cache of the data of some containers: half of what is free for each, at the most."""
+    moved: dict[str, int] = {one.container_id: one.file_cache or 0 for one in containers}
+    counted = {one.container_id: None for one in containers if one.file_cache is not None}
     for (owner, _), io in machine.os.load.io.items():
-        if owner in moved:
+        if owner in moved and owner not in counted:
             moved[owner] += io[0] + io[1]
     if not any(moved.values()):
         return 0
-    most = max(0, machine.memory_bytes - machine.memory_used() - machine.min_free) // 2
+    most = _room(machine)
     return sum([min(amount, most) for amount in moved.values()])  # integers
 
 

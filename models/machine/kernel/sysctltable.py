@@ -47,7 +47,9 @@ ACTING = (
     Parameter("net.ipv4.tcp_tw_reuse", "2", 0, 2, "ports: ports in TIME_WAIT for more than a second"),
     Parameter("net.netfilter.nf_conntrack_max", "", 0, _INT, "conntrack: a full table drops"),
     Parameter("net.netfilter.nf_conntrack_tcp_timeout_close", "10", 0, _INT, "conntrack: entries after a reset"),
-    Parameter("net.netfilter.nf_conntrack_tcp_timeout_established", "86400", 0, _INT, "conntrack: entries of idle ones"),
+    Parameter(
+        "net.netfilter.nf_conntrack_tcp_timeout_established", "86400", 0, _INT, "conntrack: entries of idle ones"
+    ),
     Parameter("net.netfilter.nf_conntrack_tcp_timeout_syn_sent", "120", 0, _INT, "conntrack: nobody answers"),
     Parameter("net.netfilter.nf_conntrack_tcp_timeout_time_wait", "120", 0, _INT, "conntrack: entries that end"),
     Parameter("net.netfilter.nf_conntrack_udp_timeout", "30", 0, _INT, "conntrack: name look-ups"),
