@@ -202,7 +202,9 @@ def test_egress_policies_cut_off_dns_too(world):
     assert run(world, "nslookup web").exit_code == 1
     target = web_pods(world)[0]["status"]["podIP"]
     assert run(world, f"wget -q -O- -T 2 http://{target}").exit_code == 0
-    world.apply(EGRESS.replace("egress: [", "egress: [{to: [{namespaceSelector: {}}], ports: [{port: 53, protocol: UDP}]}, "))
+    world.apply(
+        EGRESS.replace("egress: [", "egress: [{to: [{namespaceSelector: {}}], ports: [{port: 53, protocol: UDP}]}, ")
+    )
     world.run_for(SECOND)
     assert run(world, "nslookup web").exit_code == 0
 
