@@ -8,7 +8,7 @@ from typing import NamedTuple
 import yaml
 
 from simcluster.api.objects import Json
-from simcluster.apps.cases import Users
+from simcluster.apps.cases import WORKERS, Users
 from simcluster.apps.history import usual_age
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
@@ -17,7 +17,7 @@ from simcluster.faults.facts import ChangedFact
 from simcluster.faults.incident import Incident
 from simcluster.faults.steps import IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
-from simcluster.tasks.model import WORKERS, Task
+from simcluster.tasks.model import Task
 from simcluster.world import World, history
 from simcluster.world.profile import Profile
 

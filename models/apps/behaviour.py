@@ -216,11 +216,17 @@ class Port(Part):
 
 
 class Image(Part):
-    """An image in its repository."""
+    """An image in its repository, and others that hold the same: `mirrors`."""
 
     repository: str
+    mirrors: tuple[str, ...] = ()
     tags: tuple[str, ...] = Field(min_length=1)
     size: Bytes
+
+    @property
+    def repositories(self) -> tuple[str, ...]:
+        """All that hold it."""
+        return (self.repository, *self.mirrors)
 
 
 class Report(Part):

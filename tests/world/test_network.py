@@ -228,7 +228,7 @@ def test_a_policy_that_allows_a_port_allows_it_for_its_protocol_alone(world, pro
     world.apply(
         "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: narrow}\nspec:\n"
         "  podSelector: {matchLabels: {role: client}}\n  policyTypes: [Egress]\n"
-        f"  egress: [{{ports: [{{port: 53, protocol: {protocol}}}]}}, {{ports: [{{protocol: {protocol}, port: 80}}]}}]\n"
+        f"  egress: [{{ports: [{{port: 53, protocol: {protocol}}}, {{port: 80, protocol: {protocol}}}]}}]\n"
     )
     world.run_for(2 * SECOND)
     assert (run(world, "nslookup web.default.svc.cluster.local").exit_code == 0) is resolves

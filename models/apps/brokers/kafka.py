@@ -23,8 +23,9 @@ from simcluster.engine import SECOND, Timer, format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.apps.brokers import tools
 from simcluster.models.apps.brokers.groups import Group, Member, Place
+from simcluster.models.apps.brokers.program import BrokerProgram
 from simcluster.models.apps.brokers.topics import Topic
-from simcluster.models.apps.countedserver import CountedServer, CountingProgram
+from simcluster.models.apps.countedserver import CountedServer
 from simcluster.models.apps.stores.folder import DataFolder
 from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.userland.outcome import Outcome
@@ -58,7 +59,7 @@ class Fetched(NamedTuple):
     texts: dict[int, str]
 
 
-class KafkaProgram(CountingProgram):
+class KafkaProgram(BrokerProgram):
     """The main process of a broker's container.
 
     Attributes:
@@ -115,12 +116,8 @@ class KafkaProgram(CountingProgram):
         self._touched = int(TOUCHED * self._heap)
         return CountedServer(self, replace(self.service_spec(), memory_base=self._memory()))
 
-    def run(self, argv: tuple[str, ...]) -> Outcome | None:
-        """The tools in `/opt/kafka/bin`: each is a JVM of its own in this container."""
-        return self.run_with_input(argv, "")
-
     def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
-        """The same with what they read."""
+        """The tools in `/opt/kafka/bin`: each is a JVM of its own in this container."""
         return tools.run(self, argv, stdin)
 
     def _ready(self) -> None:
@@ -162,14 +159,9 @@ class KafkaProgram(CountingProgram):
         for group in self.groups.values():
             group.committed = {place: at for place, at in group.committed.items() if place[0] != name}
 
-    def took(self, tick_ns: int, counts: list[int]) -> None:
+    def appended(self, counts: list[int]) -> None:
         """Records that came with the traffic, by operation."""
-        if not any(counts):
-            return
-        for operation, count in zip(self.behaviour.asked, counts, strict=True):
-            io = operation.io
-            if count and io is not None and io.command:
-                self.append(io.command, count, int(count * io.grow))
+        super().appended(counts)
         self._trim()
 
     def _trim(self) -> None:
@@ -177,18 +169,18 @@ class KafkaProgram(CountingProgram):
         self._cached = min(self._cached, self.folder.cache_room())
         self.container.cache_files(self._cached)
 
-    def append(self, topic: str, count: int, size: int, text: str = "") -> str:
+    def append(self, name: str, count: int, size: int, text: str = "") -> str:
         """Take records; the error's name, or ""."""
         largest = size // count if count else 0
         if largest > self.message_max:
             return "MESSAGE_TOO_LARGE"
         if self.server is None:
             return "NOT_LEADER_OR_FOLLOWER"
-        now, there = self.container.sim.now, self.topic(topic)
+        now, there = self.container.sim.now, self.topic(name)
         place = there.partitions[there.next]
-        outcome = self.folder.write(_segment(topic, there.next), place.size, size)
+        outcome = self.folder.write(_segment(name, there.next), place.size, size)
         if outcome.error:
-            return self._failed(f"Error while appending records to {topic}-{there.next}")
+            return self._failed(f"Error while appending records to {name}-{there.next}")
         there.append(count, size, now, text)
         self._cached += size
         if largest > 64 << 10:
@@ -197,6 +189,8 @@ class KafkaProgram(CountingProgram):
 
     def _failed(self, what: str) -> str:
         """The only log directory cannot be used any more."""
+        if not self.container.running:
+            return "KAFKA_STORAGE_ERROR"
         self.say(f"{what} in dir {self.folder.path}", "ERROR")
         self.say(f"Shutdown broker because all log dirs in {self.folder.path} have failed", "FATAL")
         self.container.exit(1)

@@ -6,13 +6,13 @@ commit every five seconds (`enable.auto.commit`).
 
 from __future__ import annotations
 
-from simcluster.apps.astronomy_shop.flagged import FlaggedProgram
 from simcluster.apps.astronomy_shop.stores import address_of, met
 from simcluster.engine import MILLISECOND, SECOND, Timer, parse_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.apps.brokers.client import Consumer
 from simcluster.models.apps.brokers.kafka import Fetched
 from simcluster.models.apps.countedserver import CountedServer
+from simcluster.models.apps.flags.client import FlaggedProgram
 from simcluster.models.apps.marks import day_time
 
 POLL_NS, COMMIT_POLLS = SECOND, 5

@@ -24,6 +24,7 @@ from simcluster.apps.hotel_reservation.traits import CONFIG_FILE, TRAITS, config
 from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.engine.streams import mix
 from simcluster.models.apps.behaviour import Behaviour
+from simcluster.models.apps.instances import environment_of, spread
 from simcluster.models.apps.logs import RequestLines
 from simcluster.models.apps.reaching import reach
 from simcluster.models.apps.server import ServerProgram
@@ -111,7 +112,7 @@ class HotelProgram(ServerProgram):
             line = "{time_s} ERR services/frontend/server.go:151 > hotel search failed"
             spec = wiring.failing(spec, ("search", "search-rare"), line)
         if self.discovery is not None:
-            spec = wiring.spread(spec, {name: len(places) for name, places in self.discovery.connected.items()})
+            spec = spread(spec, {name: len(places) for name, places in self.discovery.connected.items()})
         if self.warmth is not None:
             spec = self._with_login(wiring.missed(spec, self.traits.mongo, self.warmth.missing))
         return spec
@@ -259,7 +260,7 @@ class HotelProgram(ServerProgram):
     def _addresses(self) -> dict[str, str]:
         found = {**self._variables, **self.config}
         if self.discovery is not None:
-            found |= wiring.environment_of(self.discovery.connected)
+            found |= environment_of(self.discovery.connected)
         return found
 
     def _look(self) -> bool:
