@@ -255,7 +255,8 @@ class KafkaProgram(BrokerProgram):
                         f"[UnifiedLog partition={topic.name}-{number}, dir={self.folder.path}] Incremented log start "
                         f"offset to {partition.start} due to segment deletion (kafka.log.UnifiedLog)"
                     )
-        self._cached = min(self._cached, sum(each.size for topic in self.topics.values() for each in topic.partitions))
+        kept = sum(each.size for topic in self.topics.values() for each in topic.partitions)  # integers
+        self._cached = min(self._cached, kept)
 
     # --- groups ---------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ class StoreProgram(CountingProgram):
         """Configure, then as every server."""
         self.connections = {}
         self.slow_log = self.container.log if self.tells_in_log else LogFile()
-        self._told = 0
+        self._announced = 0
         self._slow, self._lasting = RequestWriter(self.slow_log, mix(self._key, 1)), False
         self._costs: list[Cost] = []
         self._at_rest: tuple[OperationSpec, ...] = ()
@@ -176,8 +176,8 @@ class StoreProgram(CountingProgram):
 
     def newly_slow(self) -> list[str]:
         """What a slow log of its own has been told of since the last time: lines."""
-        found = [line.text for line in lines_of(self.slow_log.entries(self._told))]
-        self._told = self.slow_log.end
+        found = [line.text for line in lines_of(self.slow_log.entries(self._announced))]
+        self._announced = self.slow_log.end
         return found
 
     def slow_from(self) -> int:

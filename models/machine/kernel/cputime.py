@@ -100,7 +100,8 @@ class CpuTimes:
         lost = [each * span // SECOND for each in steal]
         room = [span - each for each in lost]
         used = machine.cpu_ns() - sum(each[0] for each in counted)  # integers
-        busy = _fill(min(max(0, used), sum(room)), self._placement(), room)
+        free = sum(room)  # integers
+        busy = _fill(min(max(0, used), free), self._placement(), room)
         self._counted = [
             (before[0] + busy[cpu], before[1], before[2] + room[cpu] - busy[cpu], before[3], before[4] + lost[cpu])
             for cpu, before in enumerate(counted)

@@ -30,7 +30,7 @@ def bench(kind: str, image: str, mount: str, port: int, client: str, **more: obj
     return made
 
 
-def test_postgres_tells_of_statements_that_took_longer_than_it_was_told() -> None:
+def test_postgres_tells_of_statements_that_took_longer_than_its_setting() -> None:
     args = ("postgres", "-c", "log_min_duration_statement=250")
     made = bench(
         "postgres", "postgres:17.6", "/var/lib/postgresql/data", 5432, "postgres-go", args=args, user="postgres"
@@ -68,7 +68,7 @@ def test_postgres_tells_of_none_unless_it_is_asked() -> None:
     assert min(took) > 1000.0
 
 
-def test_mysql_writes_a_file_once_it_is_told_to() -> None:
+def test_mysql_writes_a_file_once_it_is_switched_on() -> None:
     made = bench("mysqld", "mysql:8.4", "/var/lib/mysql", 3306, "mysql-go", user="root")
     store = made.store()
 
