@@ -80,6 +80,7 @@ class Reading:
         unread: whether there was more than is read.
         empty: whether nothing was answered.
         text: what was read, normalised.
+        ways: of kinds of cause that are told of, as `family respect way`.
     """
 
     stated: list[Stated] = field(default_factory=list)
@@ -91,6 +92,7 @@ class Reading:
     unread: bool = False
     empty: bool = False
     text: str = ""
+    ways: list[str] = field(default_factory=list)
 
     @property
     def families(self) -> list[str]:
@@ -121,6 +123,7 @@ def read(answer: str | Mapping[str, Any], inventory: Sequence[str]) -> Reading:
     parsed = _parsed(text, known, reading)
     reading.text = "\n".join(one.text for one in parsed)[:TEXT_MAX]
     reading.mentioned = list(dict.fromkeys(m.name for one in parsed for m in one.mentions))
+    reading.ways = list(dict.fromkeys(way for one in parsed for way in one.ways))
     stated = _Claims(parsed, known).stated()
     _settle(reading, parsed, stated)
     return reading
@@ -244,8 +247,13 @@ class _Claims:
             fitting = [m for m in fitting if not such or m in such]
             if fitting:
                 return (fitting[0].name,), False
-        alone = {m.name for each in self._parsed for m in self._fitting(each.mentions, one.kinds) if not m.address}
-        return (tuple(alone) if len(alone) == 1 and not such else ()), False
+        if such or vocabulary().families[one.family].names:
+            return (), False
+        for kinds in (one.kinds, ()):  # the only one of whom the text speaks, of whatever kind
+            alone = {m.name for each in self._parsed for m in self._fitting(each.mentions, kinds) if not m.address}
+            if len(alone) == 1:
+                return tuple(alone), False
+        return (), False
 
     def _earlier(self, number: int) -> list[list[Mention]]:
         """Names in sentences before, the last first; those of victims after all others."""
@@ -296,7 +304,7 @@ class _Claims:
         if mention.start <= one.anchor < mention.end:
             return 0  # what is named is what has it
         if mention.end <= one.anchor:
-            return one.anchor - mention.end - (3 if mention.own else 0)
+            return one.anchor - mention.end - (3 if mention.own else 0) + (_FAR if _of_else(sentence, mention, one) else 0)
         before = mention.start - 1
         while before >= 0 and sentence.found[before].text in words("skipped"):
             before -= 1
@@ -318,6 +326,16 @@ def _done_to(sentence: Sentence, mention: Mention) -> bool:
     if before > 0 and sentence.found[before].text in words("towards"):
         before -= 1
     return before >= 0 and sentence.found[before].text.startswith(tuple(words("done_to")))
+
+
+def _of_else(sentence: Sentence, mention: Mention, one: Evidence) -> bool:
+    """Whether something else is said to be the component's: "a slowdown of inventory"."""
+    before = mention.start - 1
+    while before >= 0 and sentence.found[before].text in words("skipped"):
+        before -= 1
+    if before < 1 or sentence.found[before].text != "of":
+        return False
+    return sentence.found[before - 1].text not in words("beside") and not one.start <= before - 1 < one.end
 
 
 def _felt(sentence: Sentence, owners: Sequence[str], one: Evidence) -> bool:

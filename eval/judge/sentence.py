@@ -19,6 +19,7 @@ from simcluster.eval.judge.vocabulary import (
     predicates_of,
     topics_of,
     vocabulary,
+    ways_of,
     words,
 )
 
@@ -65,6 +66,7 @@ _LIST_REACH = 14
 _ITEM_WORDS = 4
 #: Marks that no list goes over.
 _ENDS = frozenset([";", ".", "(", ")", ":", "->", "=>", "→", "—", "–", "but"])
+_ARROWS = frozenset(["->", "=>", "→"])
 _LABEL_WORDS = 6
 #: Words that may follow a label's own: "effect on the shop", "kernel log of worker-2".
 _LABEL_MORE = 4
@@ -107,6 +109,7 @@ class Sentence:
         mentions: components that it names.
         spans: its parts.
         evidence: kinds of cause that it names; topics, hints: those that it speaks of, a hint for each phrase.
+        ways: of kinds of cause that it tells of, as `family respect way`.
         label: what a label in front of a colon, or a heading, makes of it; empty without one.
         heading: whether it is a heading alone.
         maybe, question: how sure it is.
@@ -141,6 +144,7 @@ class Sentence:
             for one in self._evidence_in(span, {name: hints_of()[name]})
             if not self._other_said(one)
         ]
+        self.ways = [one.family for span in self.spans if span.role in ("cause", "said") for one in self._ways_in(span)]
         self.blames = whole in ("", "cause") and self._blames()
 
     def _cue(self, name: str) -> list[Hit]:
@@ -195,6 +199,9 @@ class Sentence:
             and not self._cue("blames")
         ):
             return [Span(body, len(self.found), "effect")]  # "as a result …"
+        first = [token.text for token in self.found[body : body + 2]]
+        if not cause and len(first) == 2 and first[0] in words("anaphora") and first[1] in words("makes"):
+            return [Span(body, len(self.found), "effect")]  # "it makes …"
         marks: list[tuple[int, int, str]] = [
             (hit.start, hit.end, "therefore")
             for hit in therefore
@@ -262,6 +269,11 @@ class Sentence:
             for one in families_among(hits, self.found, known)
         ]
 
+    def _ways_in(self, span: Span) -> list[Named]:
+        """Ways of causes, as `family respect way`, that a part tells of and does not deny."""
+        hits = [hit for hit in self.hits if span.start <= hit.start and hit.end <= span.end]
+        return [one for one in families_among(hits, self.found, ways_of()) if not one.denied]
+
     def _other_said(self, one: Evidence) -> bool:
         """Whether it is said of what is spoken of that it is gone, which is another cause than the family is."""
         stop = _segment(one.end, self.found)
@@ -280,13 +292,30 @@ class Sentence:
             opener = "" if begun is None else self.found[begun].text
             related = opener in words("relative") and before is not None and before.end <= (begun or 0)
             condition = opener in words("conditions")
+            if one.role in ("cause", "said") and before is not None and self._led_to(before, one):
+                one = one._replace(role="effect")
             kept.append(one._replace(role="aside") if one.role in ("cause", "said") and (related or condition) else one)
         return kept
 
+    def _led_to(self, before: Evidence, one: Evidence) -> bool:
+        """Whether an arrow leads from one kind of cause to another: "the label is gone -> no routes"."""
+        arrows = [at for at in range(before.end, one.start) if self.found[at].text in _ARROWS]
+        return before.family != one.family and any(not self._is_way(at) for at in arrows)
+
+    def _is_way(self, at: int) -> bool:
+        """Whether an arrow stands between two names: the way of a call."""
+        ends = {m.end for m in self.mentions}, {m.start for m in self.mentions}
+        return at in ends[0] and at + 1 in ends[1]
+
     def _in_name(self, hit: Hit) -> bool:
-        """Whether the word is a piece of a name (`user-service`) or of a term (`node selector`), and says nothing."""
+        """Whether the word is a name, or a piece of one (`user-service`) or of a term (`node selector`)."""
+        behind = self.found[hit.end].text if hit.end < len(self.found) else ""
+        if self.found[hit.end - 1].text == "service" and behind in ("account", "accounts"):
+            return True  # of another thing
         if hit.end - hit.start > 1:
             return False
+        if hit.start > 0 and self.found[hit.start - 1].text in words("naming"):
+            return "*" in hit.phrase and len(self.found[hit.start].text) > len(hit.phrase)
         if hit.phrase == "selector*":
             return hit.start > 0 and self.found[hit.start - 1].text == "node"
         if hit.phrase not in ("service", "services", "svc"):
@@ -411,9 +440,9 @@ def _ended(denial: Hit, found: Sequence[Token]) -> bool:
 
 
 def _segment(end: int, found: Sequence[Token]) -> int:
-    """Where the statement ends to which a word belongs: at the next mark, unless "which" follows it."""
+    """Where the statement ends to which a word belongs: at the next mark, unless it goes on: "which", "and found …"."""
     while end < len(found) and (
-        found[end].text not in _MARKS or [t.text for t in found[end + 1 : end + 2]] == ["which"]
+        found[end].text not in _MARKS or [t.text for t in found[end + 1 : end + 2]] in (["which"], ["found"])
     ):
         end += 1
     return end
@@ -446,7 +475,7 @@ def _among_the_sound(end: int, acquits: Sequence[Hit], found: Sequence[Token]) -
             return len(items) > 1 and max(items) <= (_ITEM_WORDS if joined else _ITEM_WORDS // 2)
         if text == ":" and at + 1 in begins:
             continue  # "memory and network: fine"
-        if text in words("verbs") or text in _ENDS or text[0].isdigit():
+        if text in words("verbs") or text in _ENDS or (text[0].isdigit() and not _is_number_of(text)):
             return False
         if text in (",", "and", "or", "nor"):
             joined = joined or text != ","
@@ -457,6 +486,11 @@ def _among_the_sound(end: int, acquits: Sequence[Hit], found: Sequence[Token]) -
         else:
             item += 1
     return False
+
+
+def _is_number_of(text: str) -> bool:
+    """Whether it is the number in a name, as of "worker-2", and no value."""
+    return text.isdigit() and len(text) < 3
 
 
 def claimed(text: str) -> list[str]:
