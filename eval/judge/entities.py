@@ -160,7 +160,11 @@ def _parts(names: Collection[str]) -> dict[str, str]:
     for name in names:
         for part in dict.fromkeys(name.lower().split("-")):
             found.setdefault(part, []).append(name)
-    return {part: of[0] for part, of in found.items() if len(of) == 1 and len(part) >= _PART_MIN and part.isalpha() and "-" in of[0]}
+    return {
+        part: of[0]
+        for part, of in found.items()
+        if len(of) == 1 and len(part) >= _PART_MIN and part.isalpha() and "-" in of[0]
+    }
 
 
 def _letters(name: str) -> str:

@@ -17,7 +17,6 @@ from simcluster.eval.judge.verdicts import QUESTIONS, DiagnosisVerdict, Question
 from simcluster.eval.judge.vocabulary import vocabulary
 from simcluster.tasks.model import Truth
 
-
 #: Kinds of objects that hold settings of programs, and the kind of cause that lies in these.
 _HELD = ("ConfigMap", "Secret")
 _SETTINGS = "configuration_object"

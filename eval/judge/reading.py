@@ -304,7 +304,9 @@ class _Claims:
         if mention.start <= one.anchor < mention.end:
             return 0  # what is named is what has it
         if mention.end <= one.anchor:
-            return one.anchor - mention.end - (3 if mention.own else 0) + (_FAR if _of_else(sentence, mention, one) else 0)
+            return (
+                one.anchor - mention.end - (3 if mention.own else 0) + (_FAR if _of_else(sentence, mention, one) else 0)
+            )
         before = mention.start - 1
         while before >= 0 and sentence.found[before].text in words("skipped"):
             before -= 1
