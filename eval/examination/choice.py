@@ -46,7 +46,7 @@ def changes(world: World, twin: World, task: Task, seed: int | None, library: Li
     more = [OneMore(label(one), _replicas(one)) for kind, one in there if kind != WORKLOADS[2]]
     found += _sample(more, MORE, {}, (seed, task.id, "more"))
     for index, step in enumerate(task.incident):
-        if step.fault and not mechanism_of(step, task.namespace, library).lasting:
+        if step.fault and not step.harmless and not mechanism_of(step, task.namespace, library).lasting:
             found.append(Again(f"{step.fault.replace('_', ' ')}", index))
     return found
 
