@@ -132,8 +132,12 @@ def derived(task: Task, library: Library | None = None) -> Truth:
     details: dict[str, str] = {}
     for one in lasting:
         details = {**one.details, **details}  # of several targets the first is an example
-    faults = tuple(dict.fromkeys(step.fault for step in task.incident if step.fault and not step.harmless))
-    return Truth(component=str(first.ref), family=first.family, details=details, scope=scope, faults=faults)
+    return Truth(component=str(first.ref), family=first.family, details=details, scope=scope, faults=faults_of(task))
+
+
+def faults_of(task: Task) -> tuple[str, ...]:
+    """Ids of the faults of a task that are causes by themselves."""
+    return tuple(dict.fromkeys(step.fault for step in task.incident if step.fault and not step.harmless))
 
 
 def weaknesses(task: Task) -> list[Truth]:

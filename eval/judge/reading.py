@@ -145,6 +145,8 @@ def as_text(answer: object) -> str:
     while stack:
         key, value = stack.pop()
         if isinstance(value, (Mapping, list, tuple)):
+            if isinstance(value, Mapping):
+                value = _joined(value)
             pairs = value.items() if isinstance(value, Mapping) else ((key, item) for item in value)
             inner = [(str(name).replace("_", " "), item) for name, item in itertools.islice(pairs, left)]
             stack.extend(reversed(inner))
@@ -154,6 +156,18 @@ def as_text(answer: object) -> str:
                 continue
             lines.append(f"{key}: {value}" if key else str(value))
     return "\n".join(lines)
+
+
+def _joined(given: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """A mapping in which what is wrong stands behind where, if each is a text of its own."""
+    plain = {key: str(key).lower().replace("_", " ") for key, value in itertools.islice(given.items(), VALUES_MAX)
+             if isinstance(value, str) and value.strip()}  # fmt: skip
+    where = [key for key, name in plain.items() if name in words("where")]
+    what = [key for key, name in plain.items() if name in words("what")]
+    if len(where) != 1 or len(what) != 1 or len(given) > VALUES_MAX:
+        return given
+    left = {key: value for key, value in given.items() if key not in (*where, *what)}
+    return {what[0]: f"{given[where[0]]}: {given[what[0]]}", **left}
 
 
 def _parsed(text: str, known: Roster, reading: Reading) -> list[Sentence]:
@@ -228,6 +242,11 @@ class _Claims:
     def _owners(self, number: int, one: Evidence) -> tuple[tuple[str, ...], bool]:
         """Names of the components that have it, and whether it stands right beside them."""
         sentence = self._parsed[number]
+        if any(token.text == "it" for token in sentence.found[one.start : one.end + 1]):
+            for mentions in self._earlier(number):  # "the kernel kills it"
+                meant = self._fitting(mentions, one.kinds)
+                if meant and not any(m.end <= one.start for m in sentence.mentions):
+                    return (meant[0].name,), True
         span = next(span for span in sentence.spans if span.start <= one.anchor < span.end)
         inside = [m for m in sentence.mentions if span.start <= m.start < span.end and not m.address]
         own = self._fitting(inside, one.kinds)
@@ -347,9 +366,12 @@ def _felt(sentence: Sentence, owners: Sequence[str], one: Evidence) -> bool:
 
 
 def _doers(sentence: Sentence) -> list[str]:
-    """Components by which something is done to others: "hogged by recommendationservice"."""
+    """Components that do something to others: "hogged by recommendationservice", "geo eats all CPU"."""
     found = []
     for mention in sentence.mentions:
+        behind = [token.text for token in sentence.found[mention.end : mention.end + 1]]
+        if {*behind} & words("harms") and mention.sure and not mention.address and mention.start == 0:
+            found.append(mention.name)
         before = mention.start - 1
         while before >= 0 and sentence.found[before].text in words("skipped"):
             before -= 1
@@ -395,6 +417,11 @@ def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[State
         if one.family not in families.get(c, families[one.family]).consequences
     }
     reading.stated = [one for one in said if one.family not in follows]
+    if not reading.stated:
+        # what is said to follow from something that is no known kind of cause
+        reading.stated = [
+            one for one in stated if one.role == "effect" and not one.felt and one.family not in words("general")
+        ]
     claimed = {one.family for one in stated if one.role in ("cause", "said")}
     reading.denied = sorted({one.family for one in stated if one.role == "denied"} - claimed)
     reading.follows = sorted(

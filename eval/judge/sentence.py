@@ -16,6 +16,7 @@ from simcluster.eval.judge.vocabulary import (
     labels,
     lexicon,
     patterns_of,
+    phrases_for,
     predicates_of,
     topics_of,
     vocabulary,
@@ -120,7 +121,7 @@ class Sentence:
         self.text = text
         self.found = tokens(text)
         self.mentions = roster.mentions(text, self.found)
-        self.hits = lexicon().hits(self.found)
+        self.hits = sorted([*lexicon().hits(self.found), *self._kinds(roster)])
         self._cues: dict[str, list[Hit]] = {}
         for hit in self.hits:
             for name in cue_of().get(hit.phrase, ()):
@@ -146,6 +147,16 @@ class Sentence:
         ]
         self.ways = [one.family for span in self.spans if span.role in ("cause", "said") for one in self._ways_in(span)]
         self.blames = whole in ("", "cause") and self._blames()
+
+    def _kinds(self, roster: Roster) -> list[Hit]:
+        """Words for the kinds of objects that are named and whose kind says what they are: ConfigMaps, policies."""
+        return [
+            Hit(mention.start, mention.end, phrase)
+            for mention in self.mentions
+            if not mention.address and mention.sure and len(roster.kinds[mention.name]) == 1
+            for kind in roster.kinds[mention.name] & words("specific")
+            for phrase in phrases_for(kind)
+        ]
 
     def _cue(self, name: str) -> list[Hit]:
         return self._cues.get(name, [])
@@ -291,11 +302,15 @@ class Sentence:
             begun = next((i for i in range(one.anchor, -1, -1) if self.found[i].text in _CLAUSE_BEGINS), None)
             opener = "" if begun is None else self.found[begun].text
             related = opener in words("relative") and before is not None and before.end <= (begun or 0)
+            related = related and before is not None and self._span_of(before.anchor) == self._span_of(one.anchor)
             condition = opener in words("conditions")
             if one.role in ("cause", "said") and before is not None and self._led_to(before, one):
                 one = one._replace(role="effect")
             kept.append(one._replace(role="aside") if one.role in ("cause", "said") and (related or condition) else one)
         return kept
+
+    def _span_of(self, at: int) -> Span | None:
+        return next((span for span in self.spans if span.start <= at < span.end), None)
 
     def _led_to(self, before: Evidence, one: Evidence) -> bool:
         """Whether an arrow leads from one kind of cause to another: "the label is gone -> no routes"."""
@@ -318,7 +333,9 @@ class Sentence:
             return "*" in hit.phrase and len(self.found[hit.start].text) > len(hit.phrase)
         if hit.phrase == "selector*":
             return hit.start > 0 and self.found[hit.start - 1].text == "node"
-        if hit.phrase not in ("service", "services", "svc"):
+        if hit.phrase in ("account", "accounts") and hit.start > 0 and self.found[hit.start - 1].text == "service":
+            return True
+        if hit.phrase not in ("service", "services", "svc", "user", "account"):
             return False
         return any(m.start <= hit.start < m.end and m.end - m.start > 1 for m in self.mentions)
 
@@ -399,6 +416,8 @@ def _nearer(other: Named, one: Named, found: Sequence[Token]) -> bool:
     if not one.subject.end <= other.subject.start < said.start:
         return False
     between = {token.text for token in found[one.subject.end : other.subject.start]}
+    if between & words("needs"):
+        return False  # both are said: a webhook that calls a Service which does not exist
     return not between <= words("lists") or not between
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from simcluster.engine.content import Content, ContentError, UnknownName, load_content, read_document
-from simcluster.eval.judge.lexicon import Lexicon, begins_with
+from simcluster.eval.judge.lexicon import Lexicon, begins_with, words_of
 from simcluster.faults import registry
 
 
@@ -177,6 +177,20 @@ def topics_of() -> dict[str, tuple[tuple[str, Pattern], ...]]:
         for topic in family.topics:
             found[topic] = (*found.get(topic, ()), (name, Pattern(all=(topic,))))
     return found
+
+
+@functools.lru_cache(maxsize=64)
+def phrases_for(kind: str) -> tuple[str, ...]:
+    """Phrases of one word with which patterns begin and that the name of a kind of object fits: `configmap*`."""
+    stem = kind.lower()
+    return tuple(
+        phrase for phrase in patterns_of() if words_of(phrase) in ((stem,), (f"{stem}*",)) or _begins(phrase, stem)
+    )
+
+
+def _begins(phrase: str, stem: str) -> bool:
+    word, *more = words_of(phrase)
+    return not more and word.endswith("*") and stem.startswith(word[:-1]) and len(word) > len(stem) // 2
 
 
 @functools.lru_cache(maxsize=1024)

@@ -278,7 +278,7 @@ class World:
             for container in machine.containers():
                 if container.running:
                     container.program.stop_collecting()
-        self.traffic.stop_printing()
+        self.traffic.exemplars.stop()
 
     @property
     def observed(self) -> bool:

@@ -119,7 +119,6 @@ class TrafficEngine:
         self.caches = CacheRoom(TICK_NS)
         self._unlooked = 0  # ticks since kernels were told of connections
         self._printing: list[Server] = []  # those whose requests will print something later
-        self._unread = False  # whether nobody will read what is printed
         network.speakers.append(self.conversations)
         sim.every(TICK_NS, self._tick)
         self.exemplars = Exemplars(sim, self, TICK_NS)
@@ -184,11 +183,6 @@ class TrafficEngine:
     def fate(self, server: Server, operation: int) -> Node | None:
         """How requests of an operation fared at the last tick; None before its first one."""
         return self._plan.node_of(server.container.container_id, operation)
-
-    def stop_printing(self) -> None:
-        """From now on programs print nothing of requests, and none is followed: nobody will read it."""
-        self._printing, self._unread = [], True
-        self.exemplars.stop()
 
     def schedule_rate(self, load: UserLoad, rps: float, after_ns: int, lasts_ns: int | None = None) -> None:
         """Let users send so many requests a second from an instant on, for a time or for good: a spike."""
@@ -534,8 +528,6 @@ class TrafficEngine:
 
     def _write_logs(self, now: int, ticks: int, flow: Flow) -> None:
         """Tell servers of the requests of this tick, and those of which earlier requests may print something now."""
-        if self._unread:
-            return
         servers = self._plan.servers
         happened_at = [
             (servers[i], Happened(flow.served.get(i, ()), flow.failed.get(i, ()), flow.followed.get(i, ())))
