@@ -181,16 +181,17 @@ def topics_of() -> dict[str, tuple[tuple[str, Pattern], ...]]:
 
 @functools.lru_cache(maxsize=64)
 def phrases_for(kind: str) -> tuple[str, ...]:
-    """Phrases of one word with which patterns begin and that the name of a kind of object fits: `configmap*`."""
+    """Phrases of one word that the name of a kind of object fits, `configmap*`, and of which patterns say something."""
     stem = kind.lower()
-    return tuple(
-        phrase for phrase in patterns_of() if words_of(phrase) in ((stem,), (f"{stem}*",)) or _begins(phrase, stem)
-    )
+    fitting = [phrase for phrase in patterns_of() if _begins(phrase, stem)]
+    return tuple(one for one in fitting if all(len(p.all) > 1 or p.any for _, p in patterns_of()[one]))
 
 
 def _begins(phrase: str, stem: str) -> bool:
     word, *more = words_of(phrase)
-    return not more and word.endswith("*") and stem.startswith(word[:-1]) and len(word) > len(stem) // 2
+    if more or not word.endswith("*"):
+        return not more and word == stem
+    return stem.startswith(word[:-1]) and len(word) > len(stem) // 2
 
 
 @functools.lru_cache(maxsize=1024)
