@@ -21,11 +21,10 @@ from simcluster.engine import SECOND, Timer, format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.apps.brokers import tools
 from simcluster.models.apps.brokers.groups import Group, Member, Place
+from simcluster.models.apps.brokers.program import BrokerProgram, BrokerServer
 from simcluster.models.apps.brokers.topics import Topic
-from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.stores.folder import DataFolder
-from simcluster.models.traffic.cluster.operations import ServiceSpec
-from simcluster.models.traffic.cluster.server import Observed, Server
+from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.userland.outcome import Outcome
 
 FOLDER = "/tmp/kraft-combined-logs"
@@ -57,43 +56,7 @@ class Fetched(NamedTuple):
     texts: dict[int, str]
 
 
-class BrokerServer(Server):
-    """The traffic side: it passes every tick's counts on to the process."""
-
-    def __init__(self, program: KafkaProgram, spec: ServiceSpec) -> None:
-        super().__init__(program.container, spec, program.environment, program)
-        self.counts = [0] * len(spec.operations)
-        self._program = program
-
-    def advance(
-        self,
-        tick_ns: int,
-        requests: int,
-        work_ns: int,
-        square: float,
-        busy_ns: float,
-        refused: int = 0,
-        ticks: int = 1,
-        charged: int = 0,
-    ) -> bool:
-        """Serve ticks, and append what came."""
-        changed = super().advance(tick_ns, requests, work_ns, square, busy_ns, refused, ticks, charged)
-        self._pass_on()
-        return changed
-
-    def observe(self, tick_ns: int, load: Observed, ticks: int = 1) -> None:
-        """Ticks whose queue somebody else kept."""
-        super().observe(tick_ns, load, ticks)
-        self._pass_on()
-
-    def _pass_on(self) -> None:
-        counts = self.counts or []
-        if any(counts):
-            self.counts = [0] * len(self.spec.operations)
-            self._program.appended(counts)
-
-
-class KafkaProgram(ServerProgram):
+class KafkaProgram(BrokerProgram):
     """The main process of a broker's container.
 
     Attributes:
@@ -149,12 +112,8 @@ class KafkaProgram(ServerProgram):
         self._touched = int(TOUCHED * self._heap)
         return BrokerServer(self, replace(self.service_spec(), memory_base=self._memory()))
 
-    def run(self, argv: tuple[str, ...]) -> Outcome | None:
-        """The tools in `/opt/kafka/bin`: each is a JVM of its own in this container."""
-        return self.run_with_input(argv, "")
-
     def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
-        """The same with what they read."""
+        """The tools in `/opt/kafka/bin`: each is a JVM of its own in this container."""
         return tools.run(self, argv, stdin)
 
     def _ready(self) -> None:
@@ -196,25 +155,18 @@ class KafkaProgram(ServerProgram):
         for group in self.groups.values():
             group.committed = {place: at for place, at in group.committed.items() if place[0] != name}
 
-    def appended(self, counts: list[int]) -> None:
-        """Records that came with the traffic, by operation."""
-        for operation, count in zip(self.behaviour.asked, counts, strict=True):
-            io = operation.io
-            if count and io is not None and io.command:
-                self.append(io.command, count, int(count * io.grow))
-
-    def append(self, topic: str, count: int, size: int, text: str = "") -> str:
+    def append(self, name: str, count: int, size: int, text: str = "") -> str:
         """Take records; the error's name, or ""."""
         largest = size // count if count else 0
         if largest > self.message_max:
             return "MESSAGE_TOO_LARGE"
         if self.server is None:
             return "NOT_LEADER_OR_FOLLOWER"
-        now, there = self.container.sim.now, self.topic(topic)
+        now, there = self.container.sim.now, self.topic(name)
         place = there.partitions[there.next]
-        outcome = self.folder.write(f"{topic}-{there.next}/00000000000000000000.log", place.size, size)
+        outcome = self.folder.write(f"{name}-{there.next}/00000000000000000000.log", place.size, size)
         if outcome.error:
-            self.say(f"Error while appending records to {topic}-{there.next} in dir {self.folder.path}", "ERROR")
+            self.say(f"Error while appending records to {name}-{there.next} in dir {self.folder.path}", "ERROR")
             self.say(f"Shutdown broker because all log dirs in {self.folder.path} have failed", "FATAL")
             self.container.exit(1)
             return "KAFKA_STORAGE_ERROR"

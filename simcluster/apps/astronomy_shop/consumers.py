@@ -6,12 +6,12 @@ commit every five seconds (`enable.auto.commit`).
 
 from __future__ import annotations
 
-from simcluster.apps.astronomy_shop.flagged import FlaggedProgram
 from simcluster.apps.astronomy_shop.stores import address_of, met
 from simcluster.engine import MILLISECOND, SECOND, Timer, parse_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.apps.brokers.client import Consumer
 from simcluster.models.apps.brokers.kafka import Fetched
+from simcluster.models.apps.flags.client import FlaggedProgram
 from simcluster.models.apps.marks import day_time
 from simcluster.models.apps.stores.program import StoreServer
 
