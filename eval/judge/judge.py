@@ -150,10 +150,10 @@ class _Asked:
     def _otherwise(self) -> str:
         """A way of the right kind of cause that is told of and is not how it came about; empty if there is none."""
         for respect, ways in vocabulary().families[self.family].ways.items():
-            told = [name for name in ways if f"{self.family} {respect} {name}" in self.reading.ways]
+            named = [name for name in ways if f"{self.family} {respect} {name}" in self.reading.ways]
             right = [name for name, way in ways.items() if {*way.faults} & {*self.truth.faults}]
-            if told and right and not {*told} & {*right}:
-                return f"another {respect} ({told[0]})"
+            if named and right and not {*named} & {*right}:
+                return f"another {respect} ({named[0]})"
         return ""
 
     def scope(self) -> _Decided:

@@ -217,8 +217,8 @@ def ways_of() -> dict[str, tuple[tuple[str, Pattern], ...]]:
     found: dict[str, tuple[tuple[str, Pattern], ...]] = {}
     for name, family in vocabulary().families.items():
         for respect, ways in family.ways.items():
-            for way, told in ways.items():
-                for pattern in itertools.chain.from_iterable(one.plain() for one in told.says):
+            for way, each in ways.items():
+                for pattern in itertools.chain.from_iterable(one.plain() for one in each.says):
                     known = found.get(pattern.all[0], ())
                     found[pattern.all[0]] = (*known, (f"{name} {respect} {way}", pattern))
     return found
