@@ -20,7 +20,9 @@ from simcluster.cli.output import console, print_json
 from simcluster.cli.suites import members
 from simcluster.engine.content import ContentError, Library, UnknownName
 from simcluster.eval.proof import check, known_ids
+from simcluster.eval.proof.attacks import EXPLOITS
 from simcluster.eval.proof.findings import Finding
+from simcluster.eval.proof.mending import REPAIRS
 from simcluster.eval.proof.pairs import OVER, UNNOTICED, Pair, check_pair, fits, sampled
 from simcluster.eval.proof.sweep import attack_whole, covering, exemptions, tally
 from simcluster.tasks.loader import ALL
@@ -31,10 +33,12 @@ Named = str | tuple[str, Pair | None]
 
 
 class How(NamedTuple):
-    """How to check: the seed, folders of further content, whether quickly, and a file that keeps the results."""
+    """How to check: the seed, folders of further content, how many exploits and repairs are tried on a task (None: as
+    many as usual), whether quickly, and a file that keeps the results."""
 
     seed: int
     folders: tuple[str, ...] = ()
+    sample: int | None = None
     quick: bool = False
     results: Path | None = None
 
@@ -46,14 +50,14 @@ class How(NamedTuple):
         return {
             one["of"]: one["result"]
             for one in lines
-            if (one["result"]["seed"], one["quick"]) == (self.seed, self.quick)
+            if (one["result"]["seed"], one["quick"], one["sample"]) == (self.seed, self.quick, self.sample)
         }
 
     def keep(self, of: str, result: Result) -> None:
         """Append a result to the file."""
         if self.results is not None:
             with self.results.open("a") as file:
-                file.write(json.dumps({"of": of, "quick": self.quick, "result": result}) + "\n")
+                file.write(json.dumps({"of": of, "quick": self.quick, "sample": self.sample, "result": result}) + "\n")
 
 
 @click.command("check", short_help="Prove apps, tasks, faults and files as CI does.")
@@ -66,7 +70,8 @@ class How(NamedTuple):
 @click.option("--all-pairs", "app", default="", help="Every fault on every component of an application that it fits.")
 @click.option("--all-exploits", "attacks", is_flag=True, help="Every exploit and repair on these tasks, or on one for "
               "every mechanism and application.")  # fmt: skip
-@click.option("--sample", default=0, type=click.IntRange(0), help="Only so many pairs, by the seed.")
+@click.option("--sample", default=None, type=click.IntRange(0), help="Only so many pairs, and for each task so many "
+              "generic exploits and repairs, by the seed.")  # fmt: skip
 @click.option(
     "--quick", is_flag=True, help="Of tasks only the backbone: noticed, doing nothing refused, one fix accepted."
 )
@@ -83,10 +88,10 @@ def command(names: tuple[str, ...], suite: str | None, seed: int, jobs: int, fol
     """
     library = Library(tuple(Path(folder) for folder in folders))
     app, sample, attacks = instead["app"], instead["sample"], instead["attacks"]
-    how = How(seed, folders, instead["quick"], instead["results"])
+    how = How(seed, folders, sample, instead["quick"], instead["results"])
     if app:
         every = [pair for fit in fits(app, seed, library) for pair in fit.pairs]
-        pairs = sampled(every, seed, sample or len(every))
+        pairs = sampled(every, seed, len(every) if sample is None else sample)
         _report(_checked([(app, pair) for pair in pairs], how, jobs), f"{len(pairs)} pairs", as_json)
         return
     with TemporaryDirectory(prefix="simcluster-") as made:
@@ -134,8 +139,9 @@ def check_one(name: Named, how: How) -> Result:
         return (
             attack_whole(of, how.seed, library) if pair is None else check_pair(of, pair, how.seed, library)
         ).to_dict()
+    tries = (EXPLOITS, REPAIRS) if how.sample is None else (how.sample, how.sample)
     try:
-        return check(name, how.seed, library=library, quick=how.quick).to_dict()
+        return check(name, how.seed, library=library, tries=tries, quick=how.quick).to_dict()
     except (ContentError, UnknownName, FileNotFoundError) as problem:
         finding = {"name": "the file is right", "passed": False, "why": str(problem)}
         return {"kind": "file", "id": name, "seed": how.seed, "passed": False, "findings": [finding]}
