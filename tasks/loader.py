@@ -79,6 +79,18 @@ def load(id_or_path: str, library: Library | None = None) -> Task:
         return without_fault(id_or_path, functools.partial(load, library=library))
     if is_impossible(id_or_path):
         return impossible(id_or_path, functools.partial(load, library=library))
+    if library in (None, Library()) and id_or_path in Library().files("tasks", CATALOG):
+        return _own(id_or_path)
+    return _loaded(id_or_path, library)
+
+
+@functools.cache
+def _own(task_id: str) -> Task:
+    """One of the catalogue's or of an installed package's, which do not change while a process runs."""
+    return _loaded(task_id, None)
+
+
+def _loaded(id_or_path: str, library: Library | None) -> Task:
     document = read_document(path_of(id_or_path, library))
     task = piece_of(document, Task)
     _check_faults(task, document, library)

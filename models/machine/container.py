@@ -68,8 +68,11 @@ class Meter(Protocol):
     def read(self, row: int, speed: float) -> int:
         """What a container has used beside what it knows of."""
 
+    def every(self, speed: float) -> list[int]:
+        """The same of all rows. Not to be changed."""
+
     def take(self, row: int, speed: float) -> int:
-        """The same; from now on the container knows of it."""
+        """What `read` says; from now on the container knows of it."""
 
     def set_leaky(self, row: int, leaky: bool) -> None:
         """A container leaks as it works: it wants to know of its work soon. Or it does not."""
@@ -383,7 +386,11 @@ class Container(Parted):
 def cpu_times(containers: Sequence[Container]) -> list[int]:
     """`Container.cpu_ns` of containers of one machine."""
     found = [container._used_ns for container in containers]
-    for place, meter in enumerate([container._meter for container in containers]):
-        if meter is not None:
-            found[place] += meter[0].read(meter[1], containers[place].machine.cpu_speed)
+    meter, counted = None, list[int]()
+    for place, metered in enumerate([container._meter for container in containers]):
+        if metered is not None:
+            if metered[0] is not meter:
+                meter = metered[0]
+                counted = meter.every(containers[place].machine.cpu_speed)
+            found[place] += counted[metered[1]]
     return found

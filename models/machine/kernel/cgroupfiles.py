@@ -6,6 +6,9 @@ as the root of what it sees.
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simcluster.engine import SECOND
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.kernel import memory
@@ -117,13 +120,25 @@ def _memory(container: Container, name: str) -> str:
 
 def loaded_bytes(container: Container) -> int:
     """Bytes of programs and libraries that a container has read from the drive until now."""
-    return max(memory.LEAST_FILE, container.memory_peak * memory.FILE_PERCENT // 100)
+    return loaded_of(container.memory_peak)
+
+
+def loaded_of(peak: int) -> int:
+    """The same of a container that has held so many bytes at the most."""
+    return max(memory.LEAST_FILE, peak * memory.FILE_PERCENT // 100)
 
 
 def faults(container: Container) -> int:
     """Page faults: pages touched for the first time, pages of programs mapped, and what allocators give and take."""
     touched = (container.memory_grown + loaded_bytes(container)) // 4096
     return touched + container.cpu_ns * FAULTS_PER_CPU_S // SECOND
+
+
+def faults_of(cpu_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Page faults of containers that have used so much CPU time, but for pages that were touched or mapped."""
+    seconds, rest = np.divmod(cpu_ns, SECOND)
+    found: NDArray[np.int64] = seconds * FAULTS_PER_CPU_S + rest * FAULTS_PER_CPU_S // SECOND
+    return found
 
 
 def _pids(container: Container, name: str) -> str:

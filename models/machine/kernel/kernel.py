@@ -387,7 +387,7 @@ class Kernel:
         return "" if container.sandbox.host_network else container.spec.pod_uid
 
     def _running(self) -> int:
-        return sum(1 for container in self.machine.containers() if container.running)
+        return [container.state for container in self.machine.containers()].count("running")
 
     def _look(self) -> float:
         """The share of new connections that is dropped now; its lines, its counters, its readers."""

@@ -47,7 +47,7 @@ def info(machine: Host, shared_bytes: int) -> MemoryInfo:
     running = len(alive)
     slab = SLAB_BASE + SLAB_PER_CONTAINER * running
     left = max(0, total - used)
-    files = sum(map(program_bytes, alive)) + _moved_bytes(machine, alive)  # integers
+    files = sum(each_file_bytes(machine, alive))  # integers
     wish = SYSTEM_CACHE + files + slab // 2
     cache = min(wish, max(0, left - machine.min_free))
     buffers = min(BUFFERS, cache // 20)
@@ -70,19 +70,30 @@ def file_bytes(machine: Host, container: Group) -> int:
     """
     if not container.running:
         return 0
-    return program_bytes(container) + _moved_bytes(machine, (container,))
+    return each_file_bytes(machine, (container,))[0]
 
 
-def _moved_bytes(machine: Host, containers: Sequence[Group]) -> int:
-    """Page cache of what some containers have read and written: half of what is free for each, at the most."""
-    moved = dict.fromkeys([container.container_id for container in containers], 0)
+def each_file_bytes(machine: Host, containers: Sequence[Group]) -> list[int]:
+    """`file_bytes` of several containers that run."""
+    moved = _moved(machine)
+    most = _most_moved(machine) if moved else 0
+    return [
+        max(LEAST_FILE, container.memory_bytes * FILE_PERCENT // 100) + min(moved.get(container.container_id, 0), most)
+        for container in containers
+    ]
+
+
+def _moved(machine: Host) -> dict[str, int]:
+    """Bytes that containers have read and written, of those that have."""
+    moved: dict[str, int] = {}
     for (owner, _), io in machine.os.load.io.items():
-        if owner in moved:
-            moved[owner] += io[0] + io[1]
-    if not any(moved.values()):
-        return 0
-    most = max(0, machine.memory_bytes - machine.memory_used() - machine.min_free) // 2
-    return sum([min(amount, most) for amount in moved.values()])  # integers
+        moved[owner] = moved.get(owner, 0) + io[0] + io[1]
+    return moved
+
+
+def _most_moved(machine: Host) -> int:
+    """Half of what is free: what a container's reads and writes take of the page cache at the most."""
+    return max(0, machine.memory_bytes - machine.memory_used() - machine.min_free) // 2
 
 
 def meminfo_text(found: MemoryInfo) -> str:

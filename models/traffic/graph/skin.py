@@ -43,12 +43,14 @@ class Setting(Part):
         sets: the key that it sets, with dots (`retries.attempts`).
         disabled_by: a value with which the key's first part is left out altogether (no breaker at all).
         besides: further keys to set with it, where the file does not say them.
+        plus: what is added to the number (a variable that counts retries, a key that counts attempts).
     """
 
     env: str
     sets: str
     disabled_by: str = ""
     besides: Mapping[str, Any] = Field(default_factory=dict)
+    plus: int = 0
 
     @field_validator("sets")
     @classmethod

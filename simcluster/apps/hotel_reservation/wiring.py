@@ -1,4 +1,4 @@
-"""The calls a program makes now: to the instances it is connected to, to its store for what its cache lacks."""
+"""What variables make of the calls of two programs: a limiter, retries, a search that fails."""
 
 from __future__ import annotations
 
@@ -15,17 +15,6 @@ PACE, QUEUE = 20, 256
 TIMEOUT_MS, ATTEMPTS, BACKOFF_MS, FACTOR = 750, 3, 50, 2.0
 #: What a request of `rate` takes besides waiting for its token; it counts into the pace.
 BESIDES_NS = MILLISECOND
-#: A share of misses below which a cache counts as full.
-FEW = 0.001
-
-
-def missed(spec: ServiceSpec, store: str, share: float) -> ServiceSpec:
-    """Look-ups at the store (variable `store`) happen for the share that the cache does not hold."""
-    operations = tuple(
-        replace(op, steps=tuple(s for s in (_missed(step, store, share) for step in op.steps) if s))
-        for op in spec.operations
-    )
-    return replace(spec, operations=operations)
 
 
 def paced(spec: ServiceSpec, environment: Mapping[str, str]) -> ServiceSpec:
@@ -71,16 +60,6 @@ def failing(spec: ServiceSpec, operations: tuple[str, ...], line: str) -> Servic
         return replace(op, steps=((broken,),)) if op.name in operations else op
 
     return replace(spec, operations=tuple(changed(op) for op in spec.operations))
-
-
-def _missed(step: tuple[CallSpec, ...], store: str, share: float) -> tuple[CallSpec, ...]:
-    kept: list[CallSpec] = []
-    for call in step:
-        if call.env != store or not call.operation.startswith("find"):
-            kept.append(call)
-        elif share > FEW:
-            kept.append(replace(call, count=call.count * share))
-    return tuple(kept)
 
 
 def _positive(environment: Mapping[str, str], name: str, default: int) -> int:
