@@ -212,10 +212,11 @@ class Variable:
     def __call__(self, scene: Scene) -> str:
         """Its name. Raises ImpossibleTarget: none ends so, or several do."""
         found = scene.ref.find(scene.target.api, scene.namespace)
-        keys = [key for key in (found or {}).get("data") or {} if key.endswith(self.suffix)]
+        data = (found.get("data") or {}) if found is not None else {}
+        keys = [str(key) for key in data if str(key).endswith(self.suffix)]
         if len(keys) != 1:
             raise ImpossibleTarget(f"{scene.ref} has {len(keys)} keys that end with {self.suffix}")
-        return str(keys[0])
+        return keys[0]
 
 
 def _claim(scene: Scene) -> str:
