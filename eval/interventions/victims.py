@@ -125,14 +125,16 @@ def _reading(world: World, namespace: str, names: frozenset[str]) -> set[str]:
 
 
 def _addressing(world: World, namespace: str, readers: set[str]) -> set[str]:
-    """Workloads that are told the name of a Service of one of those."""
+    """Workloads whose environment names a Service of one of those."""
     services = {
         name_of(one)
         for one in world.api.store.objects("services", namespace)
         if readers & {each.partition("/")[2] for each in behind(name_of(one), world, namespace)}
     }
-    told = re.compile(rf'"value":\s*"({"|".join(map(re.escape, sorted(services)))})[.:"]') if services else None
-    return {name_of(one) for one in _workloads(world, namespace) if told is not None and told.search(_pod_of(one))}
+    pattern = re.compile(rf'"value":\s*"({"|".join(map(re.escape, sorted(services)))})[.:"]') if services else None
+    return {
+        name_of(one) for one in _workloads(world, namespace) if pattern is not None and pattern.search(_pod_of(one))
+    }
 
 
 def _workloads(world: World, namespace: str) -> list[ApiObject]:
