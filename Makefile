@@ -7,6 +7,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
+# The processes that tests start would compile all modules anew, each a second and a half.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-all mutants lint types digests bench clean install
 .DEFAULT_GOAL := demo

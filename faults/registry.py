@@ -185,8 +185,9 @@ class FaultSpec(Piece):
         return value
 
 
-def _specs() -> list[Path]:
-    return [folder_of(family) / "specs" for family in families()]
+@cache
+def _specs() -> tuple[Path, ...]:
+    return tuple(folder_of(family) / "specs" for family in families())
 
 
 def family_of(fault_id: str) -> str:
@@ -209,14 +210,23 @@ def load(fault_id: str, library: Library | None = None) -> FaultSpec:
     library = library or Library()
     if not fault_id.endswith((".yaml", ".yml")) and fault_id not in library.files("faults", *_specs()):
         fault_id = aliases(library).get(fault_id, fault_id)
-    path = library.path_of("fault", fault_id, "faults", *_specs())
+    return _spec(library.path_of("fault", fault_id, "faults", *_specs()))
+
+
+def _spec(path: Path) -> FaultSpec:
+    return _own_spec(path) if path.parent in _specs() else piece_of(read_document(path), FaultSpec)
+
+
+@cache
+def _own_spec(path: Path) -> FaultSpec:
+    """One of the package's own, which do not change while it runs."""
     return piece_of(read_document(path), FaultSpec)
 
 
 def aliases(library: Library | None = None) -> dict[str, str]:
     """The names under which others have faults -> their ids. Raises ContentError."""
     files = (library or Library()).files("faults", *_specs())
-    found = [(piece_of(read_document(path), FaultSpec), fault) for fault, path in files.items()]
+    found = [(_spec(path), fault) for fault, path in files.items()]
     return {name: fault for spec, fault in found for name in spec.known_as}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from simcluster.apps.cases import Users
+from simcluster.apps.cases import WORKERS, Users
 from simcluster.apps.history import OLDEST_NS, YOUNGEST_NS, Age
 from simcluster.engine import SECOND, parse_duration
 from simcluster.engine.content import Content, Library, Nanoseconds, Piece, nearest
@@ -30,8 +30,6 @@ TARGET = "<target>"
 FORBIDDEN = ("noop", "restart_all", "delete_target", "scale_to_zero", "delete_namespace")
 
 
-#: Nodes of a cluster beside its control plane, if nobody says otherwise.
-WORKERS = 3
 #: What judges the way to the end.
 Verifier = Literal["outcome", "temporal", "depth", "probe"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import lru_cache
 from typing import NamedTuple
 
 import yaml
@@ -94,19 +95,37 @@ def _step(turn: Turn) -> Step | None:
     return None
 
 
+class _Line(NamedTuple):
+    """A command line of kubectl that is none of its mistakes: its command, its token and what it is about."""
+
+    path: str
+    token: str
+    aims: tuple[str, ...]
+
+
 def _of_kubectl(turn: Turn) -> Step:
-    try:
-        words = shlex.split(turn.text)
-        path, command, rest = locate(words[1:] if words[:1] == ["kubectl"] else words)
-        arguments = parse(path, rest, command.flags)
-    except (ValueError, KubectlError):
+    line = _line(turn.text, turn.stdin)
+    if line is None:
         return Step(turn.at_ns, "kubectl::", turn.writes, True, (), turn.digest)
-    objects = _objects(path, arguments)
+    path = line.path
     wrong = turn.exit_code not in (0, INTERRUPTED) and path not in _ASKING
     if path in ("exec", "attach", "cp", "debug", "port-forward"):
         wrong = turn.exit_code in _MISUSED or turn.answer.startswith(("error:", "Error from server"))
-    aims = tuple(f"{resource}/{name or _EVERYTHING}" for resource, name in [*objects, *_manifests(turn.stdin)])
-    return Step(turn.at_ns, _token(path, arguments, objects), turn.writes, wrong, aims, turn.digest)
+    return Step(turn.at_ns, line.token, turn.writes, wrong, line.aims, turn.digest)
+
+
+@lru_cache(maxsize=1024)  # a run is measured again with every step of it
+def _line(text: str, stdin: str) -> _Line | None:
+    """What a command line says; None if kubectl does not understand it."""
+    try:
+        words = shlex.split(text)
+        path, command, rest = locate(words[1:] if words[:1] == ["kubectl"] else words)
+        arguments = parse(path, rest, command.flags)
+    except (ValueError, KubectlError):
+        return None
+    objects = _objects(path, arguments)
+    aims = tuple(f"{resource}/{name or _EVERYTHING}" for resource, name in [*objects, *_manifests(stdin)])
+    return _Line(path, _token(path, arguments, objects), aims)
 
 
 def _objects(path: str, arguments: Arguments) -> list[tuple[str, str]]:
@@ -130,6 +149,8 @@ def _objects(path: str, arguments: Arguments) -> list[tuple[str, str]]:
 
 def _manifests(stdin: str) -> list[tuple[str, str]]:
     """Objects of manifests on standard input, as far as they can be read."""
+    if not stdin:
+        return []
     try:
         found = [one for one in yaml.safe_load_all(stdin) if isinstance(one, dict)]
         return [_object(plural_of(str(one["kind"])), str(one["metadata"]["name"])) for one in found if "kind" in one]

@@ -14,8 +14,7 @@ from simcluster.eval.worlds.healthy import HEALTHY, NotAnIncident, Place
 from simcluster.models.apps.folder import AppFolder
 from simcluster.world import World
 
-#: Users of each operation, beside the mixed ones, for so long.
-OPERATION_RPS = 5.0
+#: Users of each operation, beside the mixed ones, come for so long.
 OPERATION_NS = 60 * SECOND
 
 
@@ -38,7 +37,7 @@ def _findings(folder: AppFolder, seed: int, library: Library | None) -> Iterator
     if not folder.text("manifests.yaml"):
         return  # programs that others deploy
     try:
-        place = Place(behaviour.application, behaviour.namespace, case.users, observed=False)
+        place = Place(behaviour.application, behaviour.namespace, case.users, observed=False, workers=case.workers)
         world = HEALTHY.deployed(place, seed, library)
     except (ValueError, NotAnIncident) as error:
         yield Finding("it becomes healthy", False, str(error))
@@ -63,7 +62,7 @@ def _operations(world: World, folder: AppFolder, case: AppCase) -> Iterator[Find
     if case.users is None or users is None:
         return
     loads = [
-        world.traffic.add_users(f"only-{name}", namespace, case.users.entry, rps=OPERATION_RPS, mix={name: 1.0})
+        world.traffic.add_users(f"only-{name}", namespace, case.users.entry, rps=case.each_rps, mix={name: 1.0})
         for name in users.mix
     ]
     began = world.sim.now

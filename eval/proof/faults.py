@@ -39,9 +39,11 @@ def case_findings(fault_id: str, seed: int = 0, library: Library | None = None) 
     folder = next((one for one in applications(library) if one.behaviour.application == case.app), None)
     if folder is None:
         return [Finding("its case is possible", False, f"there is no application {case.app!r}")]
-    namespace = folder.behaviour.namespace
+    namespace, own = folder.behaviour.namespace, app_case(folder)
     try:
-        place = Place(case.app, namespace, app_case(folder).users, observed=False, beside=manifests(case.beside))
+        place = Place(
+            case.app, namespace, own.users, observed=False, workers=own.workers, beside=manifests(case.beside)
+        )
         world = HEALTHY.deployed(place, seed, library)
         mechanism = _aimed(spec, case.target, case.params, world, namespace)
         mechanism.check(world)

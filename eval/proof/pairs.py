@@ -97,8 +97,8 @@ def fit(fault: str, app: str, seed: int = 0, library: Library | None = None) -> 
 
 def _healthy(app: str, seed: int, library: Library | None) -> tuple[str, World]:
     folder = _folder(app, library)
-    namespace, users = folder.behaviour.namespace, app_case(folder).users
-    return namespace, HEALTHY.deployed(Place(app, namespace, users), seed, library)
+    namespace, case = folder.behaviour.namespace, app_case(folder)
+    return namespace, HEALTHY.deployed(Place(app, namespace, case.users, workers=case.workers), seed, library)
 
 
 def _folder(app: str, library: Library | None) -> AppFolder:
@@ -197,7 +197,8 @@ def _step(pair: Pair, library: Library | None) -> IncidentStep:
 def task_of(app: str, pair: Pair, library: Library | None = None) -> Task:
     """The task of a pair. Raises UnknownName, NothingLasts, ValueError: nobody uses the application."""
     folder = _folder(app, library)
-    users = app_case(folder).users
+    case = app_case(folder)
+    users = case.users
     if users is None:
         raise ValueError(f"nobody uses {app}: nobody would notice")
     made = Task.model_validate(
@@ -207,6 +208,7 @@ def task_of(app: str, pair: Pair, library: Library | None = None) -> Task:
             "app": app,
             "namespace": folder.behaviour.namespace,
             "users": users,
+            "workers": case.workers,
             "incident": [_step(pair, library).model_dump()],
             "committed_depth": "D3",
             "protects": [users.entry],

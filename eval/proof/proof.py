@@ -88,8 +88,18 @@ class Provable(Protocol):
 Opener = Callable[[str, int], Provable]
 
 
-def check(target: str, seed: int = 0, *, library: Library | None = None, opener: Opener | None = None) -> ProofReport:
+def check(
+    target: str,
+    seed: int = 0,
+    *,
+    library: Library | None = None,
+    opener: Opener | None = None,
+    tries: tuple[int, int] = (EXPLOITS, REPAIRS),
+) -> ProofReport:
     """Prove an application, a task, a fault or a noise profile, by id or by file.
+
+    Args:
+        tries: of a task, how many generic exploits and repairs, drawn by the seed, are tried.
 
     Raises:
         UnknownName: nothing has this id; the nearest are listed.
@@ -100,23 +110,23 @@ def check(target: str, seed: int = 0, *, library: Library | None = None, opener:
         keys = read_document(path).data
         if isinstance(keys, dict) and "mechanism" in keys and "incident" not in keys:
             load_content(path, faults.FaultSpec)
-            return check_fault(path.stem, seed, library=library, opener=opener)
+            return check_fault(path.stem, seed, library=library, opener=opener, tries=tries)
         if isinstance(keys, dict) and "application" in keys:
             name = read_application(path).application
             return ProofReport("app", name, seed, (Finding("the file is right", True),))
         if isinstance(keys, dict) and "disturbances" in keys:
             profile = load_content(path, noise.Profile)
             return ProofReport("noise", profile.id, seed, (Finding("the file is right", True),))
-        return check_task(target, seed, library=library, opener=opener)
+        return check_task(target, seed, library=library, opener=opener, tries=tries)
     if is_calm(target):
-        return check_task(target, seed, library=library, opener=opener)
+        return check_task(target, seed, library=library, opener=opener, tries=tries)
     known = known_ids(library)
     if target not in known:
         raise UnknownName("app, task, fault or noise", target, list(known))
     if known[target] == "task":
-        return check_task(target, seed, library=library, opener=opener)
+        return check_task(target, seed, library=library, opener=opener, tries=tries)
     if known[target] == "fault":
-        return check_fault(target, seed, library=library, opener=opener)
+        return check_fault(target, seed, library=library, opener=opener, tries=tries)
     if known[target] == "app":
         return check_app(target, seed, library=library)
     noise.load(target, library)
@@ -167,13 +177,18 @@ def check_task(
 
 
 def check_fault(
-    fault_id: str, seed: int = 0, *, library: Library | None = None, opener: Opener | None = None
+    fault_id: str,
+    seed: int = 0,
+    *,
+    library: Library | None = None,
+    opener: Opener | None = None,
+    tries: tuple[int, int] = (EXPLOITS, REPAIRS),
 ) -> ProofReport:
     """Prove a fault by its case and a task, or by a pair that the seed draws. Raises UnknownName, ContentError."""
     found = case_findings(fault_id, seed, library)
     for task_id in tasks.ids(library):
         if any(step.fault == fault_id for step in tasks.load(task_id, library).incident):
-            proof = check_task(task_id, seed, library=library, opener=opener)
+            proof = check_task(task_id, seed, library=library, opener=opener, tries=tries)
             found = [*found, Finding("a task uses it", True, task_id), *proof.findings]
             break
     if not found:

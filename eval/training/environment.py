@@ -8,11 +8,14 @@ a state: both futures are real.
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal, SupportsFloat
 
 import gymnasium
 from gymnasium import spaces
 
+from simcluster.engine.content import Library
 from simcluster.eval.episode import Episode, start
 from simcluster.eval.oracles.mitigation import Mitigation
 from simcluster.eval.training.actions import TOOLS, Outcome, perform
@@ -36,6 +39,7 @@ class IncidentEnv(gymnasium.Env[Observation, Any]):
         grade: how the end is judged: `checks` asks what the task accepts (milliseconds), `examination` is the grade of
             `simcluster eval` (seconds).
         render_mode: `ansi` returns the terminal's text.
+        content: folders of further content.
     """
 
     metadata = {"render_modes": ["ansi"]}  # noqa: RUF012  # Gymnasium's own attribute
@@ -47,12 +51,14 @@ class IncidentEnv(gymnasium.Env[Observation, Any]):
         actions: Literal["text", "structured"] = "text",
         grade: Literal["checks", "examination"] = "checks",
         render_mode: str | None = None,
+        content: Sequence[str | Path] = (),
     ) -> None:
         if actions not in ("text", "structured"):
             raise ValueError(f"actions are 'text' or 'structured', not {actions!r}")
         if grade not in ("checks", "examination"):
             raise ValueError(f"grade is 'checks' or 'examination', not {grade!r}")
         self.task, self.noise, self.grade, self.render_mode = task, noise, grade, render_mode
+        self.library = Library(tuple(map(Path, content)))
         line = spaces.Text(ACTION_MAX, min_length=0, charset=CHARACTERS)
         structured = spaces.Dict({"tool": spaces.Discrete(len(TOOLS)), "text": line})
         self.action_space = line if actions == "text" else structured
@@ -84,7 +90,7 @@ class IncidentEnv(gymnasium.Env[Observation, Any]):
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(1 << 31)) if seed is None else seed
         given = options or {}
-        self.episode = start(given.get("task", self.task), drawn, given.get("noise", self.noise))
+        self.episode = start(given.get("task", self.task), drawn, given.get("noise", self.noise), self.library)
         self._rewards = Rewards(self.episode.guide())
         self._last, self._diagnosed = Outcome("", 0), False
         return self._observation(), {"task": self.episode.task.id, "seed": drawn}

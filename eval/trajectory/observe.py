@@ -8,7 +8,8 @@ plane run.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simcluster.api.objects import (
@@ -23,7 +24,9 @@ from simcluster.api.objects import (
 from simcluster.api.store import Store
 from simcluster.engine import SECOND, parse_rfc3339
 from simcluster.faults.target import pods_of, ready_pods_of
+from simcluster.models.machine.container import Container
 from simcluster.models.traffic.cluster.resolve import container_at
+from simcluster.models.traffic.cluster.server import Server
 
 if TYPE_CHECKING:
     from simcluster.world import World
@@ -151,6 +154,27 @@ def spoken(world: World, namespace: str, service: str, port: int | None = None) 
 
     Where no program can be asked it is what `appProtocol` or the port's name says, as service meshes read it.
     """
+    for container, number in _behind(world, namespace, service, port):
+        found = container.program.speaks(number)
+        if found:
+            return found
+    entry: Mapping[str, Any] = service_port(world.api.store, namespace, service, port) or {}
+    return "grpc" if str(entry.get("appProtocol") or entry.get("name") or "").startswith("grpc") else "http"
+
+
+def asked_path(world: World, namespace: str, service: str, port: int | None = None) -> str:
+    """The page that a request to a Service asks for: `/`, or where no such page is, what its users ask for most."""
+    loads = [one for one in world.traffic.users.values() if (one.namespace, one.service) == (namespace, service)]
+    for container, _ in _behind(world, namespace, service, port) if loads else ():
+        server = getattr(container.program, "server", None)
+        if isinstance(server, Server) and server.spec.match("/") is None:
+            asked = max(loads[0].shares(server.spec.mix), key=itemgetter(1))[0]
+            return next((one.path for one in server.spec.operations if one.name == asked and one.path), "/")
+    return "/"
+
+
+def _behind(world: World, namespace: str, service: str, port: int | None) -> Iterator[tuple[Container, int]]:
+    """The containers behind a Service's port, as its EndpointSlices say, and their port."""
     entry: Mapping[str, Any] = service_port(world.api.store, namespace, service, port) or {}
     name = str(entry.get("name") or "")
     for piece in world.api.store.objects("endpointslices.discovery.k8s.io", namespace):
@@ -160,10 +184,8 @@ def spoken(world: World, namespace: str, service: str, port: int | None = None) 
         addresses = [address for endpoint in piece.get("endpoints") or () for address in endpoint["addresses"]]
         for backend in itertools.product(addresses, numbers):
             container = container_at(world.network, backend)
-            found = "" if container is None else container.program.speaks(backend[1])
-            if found:
-                return found
-    return "grpc" if str(entry.get("appProtocol") or name).startswith("grpc") else "http"
+            if container is not None:
+                yield container, backend[1]
 
 
 def vantage_node(world: World) -> str:
@@ -194,7 +216,7 @@ def reach(
             return Reach(False, 0, 0)  # nobody is there to ask
         node, source = pod["spec"]["nodeName"], pod["status"]["podIP"]
     kind = protocol or spoken(world, namespace, service, port)
-    path = "/" if kind == "http" else ""
+    path = asked_path(world, namespace, service, port) if kind == "http" else ""
     host = f"{service}.{namespace}"
     answer = world.traffic.try_request(node, within, host, int(entry["port"]), path, kind, source)
     if answer.outcome == "timeout" or answer.delay_ns > D3_TIMEOUT_NS:

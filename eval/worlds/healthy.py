@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import yaml
 
 from simcluster.api.objects import Json
-from simcluster.apps.cases import Users
+from simcluster.apps.cases import WORKERS, Users
 from simcluster.apps.history import usual_age
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.worlds import reader
+from simcluster.eval.worlds.recent import Recent
 from simcluster.faults.facts import ChangedFact
 from simcluster.faults.incident import Incident
 from simcluster.faults.steps import IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
-from simcluster.tasks.model import WORKERS, Task
+from simcluster.tasks.model import Task
 from simcluster.world import World, history
 from simcluster.world.profile import Profile
 
@@ -29,8 +31,8 @@ STEP_NS = 5 * SECOND
 HEALTHY_RATIO = 0.99
 #: What comes to a cluster that has lived has started after this.
 SETTLED_NS = 60 * SECOND
-#: So many pasts of applications are remembered: of each application one.
-PASTS = 6
+#: So many healthy worlds are remembered, and so many pasts of applications: of each application one.
+WORLDS, PASTS = 4, 6
 #: Too few requests say nothing about a ratio.
 REQUESTS_MIN = 20
 
@@ -75,12 +77,11 @@ def manifests(objects: Sequence[Json]) -> str:
 
 
 class Healthy:
-    """Makes healthy worlds, and remembers the last `keep` of them."""
+    """Makes healthy worlds, and remembers the `keep` of them that were asked for last."""
 
-    def __init__(self, keep: int = 4) -> None:
-        self._keep = keep
-        self._made: dict[tuple[object, ...], tuple[Snapshot[World], list[Facts]]] = {}
-        self._grown: dict[tuple[object, ...], tuple[Snapshot[World], int]] = {}
+    def __init__(self, keep: int = WORLDS) -> None:
+        self._made: Recent[tuple[Snapshot[World], list[Facts]]] = Recent(keep)
+        self._grown: Recent[tuple[Snapshot[World], int]] = Recent(PASTS)
 
     def of(self, task: Task, seed: int, library: Library | None = None, *, latent: bool = True) -> World:
         """A world in which the task's application serves its users, before any incident.
@@ -113,16 +114,11 @@ class Healthy:
         self, place: Place, seed: int, library: Library | None, latent: tuple[IncidentStep, ...]
     ) -> tuple[Snapshot[World], list[Facts]]:
         key = (*place, "".join(step.model_dump_json() for step in latent), seed, library)
-        if key not in self._made:
-            world, record = self._healthy(place, seed, latent, library)
-            self._made[key] = Snapshot(world), record
-            if len(self._made) > self._keep:
-                del self._made[next(iter(self._made))]
-        return self._made[key]
+        return self._made.get(key, partial(self._healthy, place, seed, latent, library))
 
     def _healthy(
         self, place: Place, seed: int, latent: tuple[IncidentStep, ...], library: Library | None
-    ) -> tuple[World, list[Facts]]:
+    ) -> tuple[Snapshot[World], list[Facts]]:
         age_ns = usual_age(place.app, seed) if place.age is None else place.age
         if latent or not age_ns:
             world, began_ns = _empty(place, seed, library), None
@@ -147,19 +143,19 @@ class Healthy:
         if late:
             _come(world, place)
         _warm(world, place)
-        return world, [incident.record[index] for index in range(len(latent))]
+        return Snapshot(world), [incident.record[index] for index in range(len(latent))]
 
     def _lived(self, place: Place, age_ns: int, seed: int, library: Library | None) -> tuple[World, int]:
         """A world with all of the application's history but the last changes, and when that began."""
         key = (place.app, place.namespace, place.workers, place.parameters, age_ns, seed, library)
-        if key not in self._grown:
-            world = _empty(place, seed, library)
-            began_ns = history.begin(world, place.app, place.namespace, age_ns)
-            self._grown[key] = Snapshot(world), began_ns
-            if len(self._grown) > PASTS:
-                del self._grown[next(iter(self._grown))]
-        snapshot, began_ns = self._grown[key]
+        snapshot, began_ns = self._grown.get(key, partial(_grown, place, age_ns, seed, library))
         return snapshot.restore(), began_ns
+
+
+def _grown(place: Place, age_ns: int, seed: int, library: Library | None) -> tuple[Snapshot[World], int]:
+    world = _empty(place, seed, library)
+    began_ns = history.begin(world, place.app, place.namespace, age_ns)
+    return Snapshot(world), began_ns
 
 
 def _empty(place: Place, seed: int, library: Library | None) -> World:

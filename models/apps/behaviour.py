@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 from simcluster.engine import MILLISECOND
 from simcluster.engine.content import model_of, parsed, read_document
 from simcluster.models.apps.defects import AnyDefect
+from simcluster.models.apps.garbage import Garbage
 from simcluster.models.apps.stores.demand import DataSet, IoModel, Kind
 from simcluster.models.tracing.settings import Tracing
 from simcluster.models.traffic.cluster.compilation import compiled
@@ -216,11 +217,17 @@ class Port(Part):
 
 
 class Image(Part):
-    """An image in its repository."""
+    """An image in its repository, and others that hold the same: `mirrors`."""
 
     repository: str
+    mirrors: tuple[str, ...] = ()
     tags: tuple[str, ...] = Field(min_length=1)
     size: Bytes
+
+    @property
+    def repositories(self) -> tuple[str, ...]:
+        """All that hold it."""
+        return (self.repository, *self.mirrors)
 
 
 class Report(Part):
@@ -247,6 +254,7 @@ class Behaviour(Service):
         tracing: the tracing library in it, if there is one.
         warm_up: how slow it is in the beginning, if that is worth telling.
         defects: what it does with its work that it should not.
+        garbage: what its collector has to do, if GOGC is to mean something.
     """
 
     name: str = ""
@@ -274,6 +282,7 @@ class Behaviour(Service):
     tracing: Tracing | None = None
     warm_up: WarmUp | None = None
     defects: tuple[AnyDefect, ...] = ()
+    garbage: Garbage | None = None
     operations: Annotated[dict[str, AppOperation], Field(min_length=1)]  # type: ignore[assignment]
 
     @model_validator(mode="after")

@@ -104,15 +104,15 @@ class AppCatalog:
         seen: set[tuple[str, str]] = set()
         for behaviour in application.images:
             described = (behaviour, application.mix_of(behaviour.name))
-            repository = behaviour.image.repository
-            # The first program of an image is the one it runs by itself; others are asked for by name.
-            if (repository, "") not in seen:
-                self._behaviours[repository] = described
-            for tag in behaviour.image.tags:
-                if (repository, tag) not in seen:
-                    self._tags[repository, tag] = described
-            self._programs[repository, behaviour.program] = described
-            seen |= {(repository, tag) for tag in ("", *behaviour.image.tags)}
+            for repository in behaviour.image.repositories:
+                # The first program of an image is the one it runs by itself; others are asked for by name.
+                if (repository, "") not in seen:
+                    self._behaviours[repository] = described
+                for tag in behaviour.image.tags:
+                    if (repository, tag) not in seen:
+                        self._tags[repository, tag] = described
+                self._programs[repository, behaviour.program] = described
+                seen |= {(repository, tag) for tag in ("", *behaviour.image.tags)}
         for load in application.stores:
             self._loads.setdefault(load.store, []).append(load)
 
@@ -159,10 +159,9 @@ class AppCatalog:
                 continue
             for behaviour in application.images:
                 image = behaviour.image
-                full = (
-                    image.repository if "." in image.repository.partition("/")[0] else _on_docker_hub(image.repository)
-                )
-                registry.describe(full, image.tags, image.size)
+                for repository in image.repositories:
+                    full = repository if "." in repository.partition("/")[0] else _on_docker_hub(repository)
+                    registry.describe(full, image.tags, image.size)
 
     def release(self, registry: ImageRepositories, image: str, tag: str, *defects: Defect) -> None:
         """A new version of a described program comes out, and the registries have it.
@@ -263,7 +262,7 @@ class AppCatalog:
         behaviour, mix = found
         if behaviour.data_store in self._loads:
             behaviour = self._loaded(behaviour)
-        defects = self._releases.get((behaviour.image.repository, tag_of(container.spec.image)))
+        defects = self._releases.get((repository_of(container.spec.image), tag_of(container.spec.image)))
         if defects is not None:
             behaviour = behaviour.model_copy(update={"defects": defects})
         kind = self._logic.get(behaviour.logic or behaviour.data_store, ServerProgram)

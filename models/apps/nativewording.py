@@ -1,23 +1,22 @@
 """How clients of C++ programs, of OpenResty, psycopg2 and sarama word a call that failed.
 
 Apache Thrift's TSocket, libmongoc, redis-plus-plus over hiredis, libmemcached, lua-resty's Thrift binding over
-nginx's cosockets, psycopg2 over libpq, and IBM's sarama. The texts are those of the libraries' sources;
-libmongoc tries a server for `serverSelectionTimeoutMS` and then says what it met.
+nginx's cosockets, psycopg2 over libpq, and IBM's sarama; what Spring's clients say is in `springwording`. The texts are
+those of the libraries' sources; libmongoc tries a server for `serverSelectionTimeoutMS` and then says what it met.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from simcluster.models.apps import springwording
 from simcluster.models.traffic.cluster.causes import (
-    BROKEN,
     DEADLINE,
     DNS_TIMEOUT,
     NO_SUCH_HOST,
     PROTOCOL,
     REFUSED,
     RESET,
-    STATUS,
     TIMEOUT,
     UNCONNECTED,
     UNKNOWN,
@@ -109,6 +108,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "no such host",
         RESET: "kafka: client has run out of available brokers to talk to: EOF",
     },
+    **springwording.WORDS,
 }
 #: The clients whose words stand here.
 CLIENTS = tuple(_WORDS)
@@ -121,11 +121,12 @@ def words(client: str, cause: Cause) -> str:
     'Failed to connect to Redis: Connection refused'
     """
     known = _WORDS[client]
-    template = known[RESET] if cause.kind in (STATUS, BROKEN) else known.get(cause.kind, known[RESET])
+    template = known.get(cause.kind, known[RESET])
     if cause.text == "EOF":  # hung up on while it introduced itself
         template = known[PROTOCOL] if client == "mongoc" else known[RESET]
     operation = cause.path[-1].operation if cause.path else ""
+    service = cause.path[-1].env.partition("#")[0] if cause.path else cause.host
     where = (("{host}", cause.host), ("{address}", cause.address), ("{port}", str(cause.port)))
-    for mark, value in (*where, ("{operation}", operation)):
+    for mark, value in (*where, ("{operation}", operation), ("{service}", service)):
         template = template.replace(mark, value)
     return template

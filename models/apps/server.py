@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.apps.behaviour import Behaviour
+from simcluster.models.apps.garbage import collected
 from simcluster.models.apps.logs import Wording
 from simcluster.models.apps.marks import fill
 from simcluster.models.apps.requestwriter import RequestWriter
@@ -94,7 +95,7 @@ class ServerProgram(Program):
                 self.container.exit(startup.missing_exit_code)
                 return
         try:
-            self.behaviour = configured(self.behaviour, self.environment)
+            self.behaviour = configured(collected(self.behaviour, self.environment), self.environment)
         except WrongSetting as wrong:
             self._print((Line(text=f'{{time}} fatal: parse config: {wrong.variable}: invalid value "{wrong.value}"'),))
             self.container.exit(startup.missing_exit_code)
@@ -125,6 +126,10 @@ class ServerProgram(Program):
         """Idle time since an instant was skipped."""
         if self._self_report is not None:
             self._self_report.leapt(since_ns)
+
+    def stop_collecting(self) -> None:
+        """Nobody reads what it prints of requests."""
+        self._writer.mute()
 
     def stop(self) -> None:
         """The process is gone."""

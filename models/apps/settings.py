@@ -83,7 +83,10 @@ def _with(data: dict[str, Any], setting: Setting, value: str) -> dict[str, Any]:
         return _without(data, parts[:-1] or parts)
     for path, given in setting.besides.items():
         data = _put(data, path.split("."), given, replace=False)
-    return _put(data, setting.sets.split("."), _scalar(value), replace=True)
+    given = _scalar(value)
+    if setting.plus and isinstance(given, int):
+        given += setting.plus
+    return _put(data, setting.sets.split("."), given, replace=True)
 
 
 def _put(data: dict[str, Any], path: list[str], value: Any, replace: bool) -> dict[str, Any]:

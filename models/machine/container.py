@@ -68,8 +68,11 @@ class Meter(Protocol):
     def read(self, row: int, speed: float) -> int:
         """What a container has used beside what it knows of."""
 
+    def every(self, speed: float) -> list[int]:
+        """The same of all rows. Not to be changed."""
+
     def take(self, row: int, speed: float) -> int:
-        """The same; from now on the container knows of it."""
+        """What `read` says; from now on the container knows of it."""
 
     def set_leaky(self, row: int, leaky: bool) -> None:
         """A container leaks as it works: it wants to know of its work soon. Or it does not."""
@@ -83,6 +86,8 @@ class Container(Parted):
         exit_code, reason: after the exit; reason is `Completed`, `Error` or `OOMKilled`.
         memory_bytes: working set now.
         throttled_ns: time in which the CFS quota stopped it.
+        file_cache: bytes of its files in the kernel's page cache, where its program keeps count of them; else None.
+        file_peak: the most that was.
     """
 
     program: Process
@@ -109,6 +114,8 @@ class Container(Parted):
         self._meter: tuple[Meter, int] | None = None
         self.throttled_ns = 0
         self.memory_peak = 0
+        self.file_cache: int | None = None
+        self.file_peak = 0
         self.memory_full = 0  # how often it came up against its limit (memory.events max)
         self.memory_grown = 0  # bytes that it has touched for the first time
         self.oom_kills = 0  # processes of it that the kernel killed for memory
@@ -351,6 +358,11 @@ class Container(Parted):
         ):  # only then it is worth a closer look
             self.machine.check_memory(self)
 
+    def cache_files(self, size: int) -> None:
+        """So many bytes of its files are in the kernel's page cache now."""
+        self.file_cache = size
+        self.file_peak = max(self.file_peak, size)
+
     def _is_refused_memory(self) -> bool:
         """The kernel refuses more memory, and the process ends as Go's and malloc's callers do."""
         kernel = self.kernel
@@ -383,7 +395,11 @@ class Container(Parted):
 def cpu_times(containers: Sequence[Container]) -> list[int]:
     """`Container.cpu_ns` of containers of one machine."""
     found = [container._used_ns for container in containers]
-    for place, meter in enumerate([container._meter for container in containers]):
-        if meter is not None:
-            found[place] += meter[0].read(meter[1], containers[place].machine.cpu_speed)
+    meter, counted = None, list[int]()
+    for place, metered in enumerate([container._meter for container in containers]):
+        if metered is not None:
+            if metered[0] is not meter:
+                meter = metered[0]
+                counted = meter.every(containers[place].machine.cpu_speed)
+            found[place] += counted[metered[1]]
     return found

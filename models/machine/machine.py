@@ -6,7 +6,7 @@ the API. Which programs and virtual files it has is the business of `linux`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from heapq import merge
 
 from simcluster.engine import SECOND, Simulation
@@ -127,13 +127,11 @@ class Machine(Host):
         """The newest run of every container on it, in order of creation of their pods."""
         return self.runtime.containers()
 
-    def layers(self) -> Iterator[Layer]:
-        """What containers have written to the root file system."""
-        for container in self.runtime.containers():
-            if container.written is not None:
-                yield container.written
-        for sandbox in self.runtime.sandboxes.values():
-            yield from sandbox.volumes.values()
+    def layers(self) -> list[Layer]:
+        """What containers have written to the root file system: layers in which there is something."""
+        written = [one.written for one in self.runtime.containers() if one.written is not None and one.written.files]
+        volumes = [one.volumes for one in self.runtime.sandboxes.values() if one.volumes]
+        return written + [layer for each in volumes for layer in each.values() if layer.files]
 
     def cpu_ns(self) -> int:
         """CPU time used on the machine since it booted, nanoseconds of one core."""

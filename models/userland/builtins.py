@@ -152,6 +152,8 @@ def _trap(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> N
             process.traps.pop(name, None)
         else:
             process.traps[name] = handler
+        if name == "RETURN" and process.calls and runner.place.face.bash:
+            process.traps[":return"] = str(len(process.calls))
     runner.completed(process, 0)
 
 
@@ -217,8 +219,9 @@ def _exec(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> N
 
 def _eval(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
     text = " ".join(argv[1:])
+    process.steps += len(text) // 20  # reading a program is work, too
     try:
-        code = compile_script(text, runner.place.face.bash)
+        code = compile_script(text, runner.place.face.shell)
     except ShellSyntaxError as problem:
         said = complaint(problem, runner.place.face, process.script_name, text).replace(
             " -c: line 1:", " eval: line 1:"
@@ -244,12 +247,18 @@ def _source(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) ->
     name = argv[1] if len(argv) > 1 else ""
     face = runner.place.face
     try:
+        if name and "/" not in name and not face.bash:  # the others look into the folders of PATH alone
+            raise FileError("not found")
         text = Call(runner.place, argv, {}, cwd=process.cwd).read(name) if name else ""
-        code = compile_script(text, face.bash)
+        code = compile_script(text, face.shell)
     except FileError as problem:
         if face.bash:
             runner.complain(process, f"{name}: {problem}")
             runner.completed(process, 1)
+            return
+        if str(problem) == "not found":
+            runner.write(fds.get(2, NOWHERE), face.said(process.script_name, process.line, f".: {name}: not found"))
+            runner.end(process, 2)
             return
         said = f"can't open '{name}': {problem}" if face.shell == "ash" else f"cannot open {name}: No such file"
         refuse(runner, process, argv, fds, said, 2)
@@ -306,7 +315,7 @@ def _command(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -
             continue
         if verbose:
             out(runner, fds, _described(runner, name, place, keyword))
-        elif "-t" in words:
+        elif "-t" in words and runner.place.face.bash:
             kind = "keyword" if keyword else place if place in ("function", "builtin") else "file"
             out(runner, fds, kind + "\n")
         else:
@@ -389,6 +398,32 @@ def _printf_into(runner: ShellRunner, process: Process, argv: list[str], fds: Fd
     runner.completed(process, outcome.code)
 
 
+def _alias(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
+    head = "alias " if runner.place.face.bash else ""
+    status = 0
+    for word in argv[1:] or sorted(process.aliases):
+        name, equals, value = word.partition("=")
+        if equals:
+            process.aliases[name] = value
+        elif name in process.aliases:
+            out(runner, fds, f"{head}{name}={shell_quoted(process.aliases[name])}\n")
+        else:
+            status = 1
+            said = runner.place.face.said(process.script_name, process.line, f"{name}: not found", "alias")
+            runner.write(fds.get(2, NOWHERE), said if runner.place.face.bash else f"alias: {name} not found\n")
+    runner.completed(process, status)
+
+
+def _unalias(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
+    missing = [name for name in argv[1:] if name != "-a" and process.aliases.pop(name, None) is None]
+    if "-a" in argv:
+        process.aliases.clear()
+    if missing:
+        refuse(runner, process, argv, fds, f"{missing[0]}: not found")
+    else:
+        runner.completed(process, 0)
+
+
 def _pushd(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
     stack = process.arrays.setdefault("DIRSTACK", {})
     folders = [*stack.values()]
@@ -439,8 +474,8 @@ BUILTINS: dict[str, Builtin] = {
     "type": _command,
     "ulimit": _ulimit,
     "umask": _umask,
-    "unalias": _colon,
-    "alias": _colon,
+    "unalias": _unalias,
+    "alias": _alias,
     "wait": _wait,
     "enable": _colon,
     "bind": _colon,

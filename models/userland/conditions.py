@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from simcluster.models.userland.outcome import Outcome
+from simcluster.models.userland import patterns
+from simcluster.models.userland.outcome import NOT_FOUND, Outcome
 from simcluster.models.userland.place import Call
 from simcluster.models.userland.regex import RegexError, compile_pattern
 
 _UNARY = frozenset(f"-{letter}" for letter in "abcdefghkprstuwxGLNOSzn")
 _NUMBERS = ("-eq", "-ne", "-gt", "-ge", "-lt", "-le")
-_BINARY = frozenset(("=", "==", "!=", "<", ">", "-nt", "-ot", "-ef", *_NUMBERS))
+_BINARY = frozenset(("=", "==", "!=", "=~", "<", ">", "-nt", "-ot", "-ef", *_NUMBERS))
 
 
 class WrongTest(Exception):
@@ -21,9 +22,12 @@ class WrongTest(Exception):
 def test(call: Call) -> Outcome:
     """`test EXPRESSION` or `[ EXPRESSION ]`."""
     words = call.args
-    if call.argv[0] == "[":
-        if words[-1:] != ["]"]:
-            return _refused(call, "missing `]'" if call.place.face.bash else "missing ]")
+    if call.argv[0] == "[[" and call.place.face.shell == "dash":
+        return Outcome(stderr=call.place.face.said(*call.shell, "[[: not found"), code=NOT_FOUND)
+    if call.argv[0] in ("[", "[["):
+        closing = call.argv[0].replace("[", "]")
+        if words[-1:] != [closing]:
+            return _refused(call, f"missing `{closing}'" if call.place.face.bash else f"missing {closing}")
         words = words[:-1]
     try:
         return Outcome(code=int(not _Test(call, words).value()))
@@ -154,10 +158,13 @@ def unary(call: Call, operator: str, value: str) -> bool:
 
 def binary(call: Call, left: str, operator: str, right: str) -> bool:
     """`A = B`, `A -lt B`, `A -nt B` and the like. Raises WrongTest."""
-    if operator in ("=", "=="):
-        return left == right
-    if operator == "!=":
-        return left != right
+    if operator == "=~":
+        if call.argv[0] != "[[":
+            raise WrongTest(f"{operator}: binary operator expected")
+        return found(left, right) is not None
+    if operator in ("=", "==", "!="):  # of `[[`, which is a command in ash, with a pattern
+        same = patterns.matches(right, left) if call.argv[0] == "[[" else left == right
+        return same == (operator != "!=")
     if operator in ("<", ">"):
         return (left < right) if operator == "<" else (left > right)
     if operator in ("-nt", "-ot", "-ef"):
@@ -185,10 +192,10 @@ def _integer(call: Call, text: str) -> int:
     raise WrongTest(f"{text}: integer expression expected" if shell == "bash" else f"{text}: bad number")
 
 
-def found(text: str, pattern: str) -> list[str] | None:
+def found(text: str, pattern: str, *, ignore_case: bool = False) -> list[str] | None:
     """The match of `=~` and its groups. Raises WrongTest."""
     try:
-        match = compile_pattern(pattern, "E").search(text)
+        match = compile_pattern(pattern, "E", ignore_case=ignore_case).search(text)
     except RegexError:
         raise WrongTest(f"invalid regular expression `{pattern}'") from None
     return None if match is None else [each or "" for each in match.groups]

@@ -1,4 +1,4 @@
-"""Dates: formatting as strftime does it and reading what people give to `date -d`; UTC only."""
+"""Dates: formatting as strftime does it and reading what people give to `date -d`."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ _WHOLE = {
 }
 
 
-def _directives(seconds: int, nanoseconds: int) -> dict[str, tuple[str, int]]:
+def _directives(seconds: int, nanoseconds: int, zone: tuple[int, str]) -> dict[str, tuple[str, int]]:
     """What each directive gives, and how many digits it has."""
-    days, inside = divmod(seconds, 86_400)
+    days, inside = divmod(seconds + zone[0], 86_400)
     year, month, day = civil(days)
     weekday, day_of_year = (days + 3) % 7, days - days_of(year, 1, 1)
     hour, rest = divmod(inside, 3600)
@@ -119,8 +119,8 @@ def _directives(seconds: int, nanoseconds: int) -> dict[str, tuple[str, int]]:
         "g": (str(week_year % 100), 2),
         "U": (str((day_of_year + 7 - (weekday + 1) % 7) // 7), 2),
         "W": (str((day_of_year + 7 - weekday) // 7), 2),
-        "Z": ("UTC", 0),
-        "z": ("+0000", 0),
+        "Z": (zone[1], 0),
+        "z": (_offset(zone[0]), 0),
         "n": ("\n", 0),
         "t": ("\t", 0),
         "%": ("%", 0),
@@ -128,18 +128,33 @@ def _directives(seconds: int, nanoseconds: int) -> dict[str, tuple[str, int]]:
     }
 
 
-def formatted_at(form: str, seconds: int, nanoseconds: int = 0) -> str:
-    """The same for Unix seconds."""
-    values = _directives(seconds, nanoseconds)
+def _offset(seconds: int, sign: str = "") -> str:
+    """An offset from UTC as `%z` writes it.
+
+    >>> _offset(-12600), _offset(7200, ":"), _offset(0, "::")
+    ('-0330', '+02:00', '+00:00:00')
+    """
+    hours, minutes = divmod(abs(seconds) // 60, 60)
+    colon = ":" if sign else ""
+    return f"{'-' if seconds < 0 else '+'}{hours:02d}{colon}{minutes:02d}" + (":00" if sign == "::" else "")
+
+
+#: Offset in seconds and abbreviation of a time zone (`timezones`).
+UTC = (0, "UTC")
+
+
+def formatted_at(form: str, seconds: int, nanoseconds: int = 0, zone: tuple[int, str] = UTC) -> str:
+    """The same for Unix seconds, in a time zone."""
+    values = _directives(seconds, nanoseconds, zone)
 
     def one(match: re.Match[str]) -> str:
         flag, width, letter = match[1], match[2], match[4]
         if letter in _WHOLE:
-            return formatted_at(_WHOLE[letter], seconds, nanoseconds)
+            return formatted_at(_WHOLE[letter], seconds, nanoseconds, zone)
         if letter not in values:
             return match[0]
         if letter == "z" and match[3]:
-            return {":": "+00:00", "::": "+00:00:00"}.get(match[3], "+00")
+            return _offset(zone[0], match[3]) if len(match[3]) < 3 else _offset(zone[0])[:3]
         text, digits = values[letter]
         if letter == "N":
             return text[: int(width)] if width else text.rstrip("0") or "0" if flag == "-" else text
@@ -168,10 +183,17 @@ def _leap(year: int) -> bool:
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
+#: Hours from UTC of the abbreviations that GNU date reads.
+_ZONES = {
+    **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
+    **{"cet": 1, "cest": 2, "bst": 1},
+}
+
+
 def read_date(text: str, now_ns: int) -> tuple[int, int] | None:
     """Unix seconds and nanoseconds of what `date -d` takes; None if it is no date.
 
-    >>> read_date("2026-03-02 10:00:00 +1 hour", 0), read_date("@5", 0), read_date("never", 0)
+    >>> read_date("2026-03-02 11:00:00", 0), read_date("@5", 0), read_date("never", 0)
     ((1772449200, 0), (5, 0), None)
     """
     text = text.strip()
@@ -191,9 +213,23 @@ def read_date(text: str, now_ns: int) -> tuple[int, int] | None:
     return _read_words(rest, seconds, nanoseconds, given=iso is not None)
 
 
+def _offset_of(match: re.Match[str]) -> int | None:
+    """Seconds of a time zone: what a number with a sign after a time of day is, whatever unit follows."""
+    digits = match[2] + (match[3] or "")
+    hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
+    return None if hours > 24 else (1 if match[1] == "+" else -1) * (hours * 3600 + minutes * 60)
+
+
+def _count_of(match: re.Match[str]) -> int:
+    """How many units: a number, or a word for one; `ago` turns it round."""
+    words = {"next": 1, "last": -1, "a": 1, "an": 1, "": 1}
+    count = words.get(match[1]) or int(match[1].replace(" ", "")[:12] or 0)
+    return -count if match[3] else count
+
+
 def _read_words(rest: str, seconds: int, nanoseconds: int, *, given: bool) -> tuple[int, int] | None:
     days, clock, moved, months = seconds // 86_400, seconds % 86_400, 0, 0
-    dated = given
+    dated, timed = given, False
     while rest := rest.strip(" \t,"):
         match = re.match(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:t(?=\d))?", rest) or re.match(
             r"(\d{4})/(\d{1,2})/(\d{1,2})", rest
@@ -209,21 +245,29 @@ def _read_words(rest: str, seconds: int, nanoseconds: int, *, given: bool) -> tu
             )
             if hour > 23 or int(match[2]) > 59:
                 return None
+            timed = True
+        elif timed and (match := re.match(r"([-+])\s*(\d{1,4})(?::(\d\d))?", rest)):
+            offset_s = _offset_of(match)
+            if offset_s is None:
+                return None
+            moved -= offset_s
+            timed = False
+        elif timed and (match := re.match(r"([ecmp][sd]t|cest|cet|bst)\b", rest)):
+            moved -= _ZONES[match[1]] * 3600
+            timed = False
         elif match := re.match(r"(now|today|midnight|noon|yesterday|tomorrow|utc|gmt|z\b|\+00:?00\b)", rest):
             days += {"yesterday": -1, "tomorrow": 1}.get(match[1], 0)
+            timed = timed and match[1] not in ("utc", "gmt", "z")
             clock, nanoseconds = {"midnight": (0, 0), "noon": (43_200, 0)}.get(match[1], (clock, nanoseconds))
         elif match := re.match(
-            r"([+-]?\s*\d+|next|last|a|an)\s*(sec|second|min|minute|hour|day|week|fortnight|month|year)s?\b(\s+ago\b)?",
+            r"([+-]?\s*\d+|next|last|a|an|)\s*(sec|second|min|minute|hour|day|week|fortnight|month|year)s?\b(\s+ago\b)?",
             rest,
         ):
-            count = {"next": 1, "last": -1, "a": 1, "an": 1}.get(match[1]) or int(match[1].replace(" ", "")[:12] or 0)
-            count = -count if match[3] else count
+            count = _count_of(match)
             if match[2] in _UNITS:
                 moved += count * _UNITS[match[2]]
             else:
                 months += count * (12 if match[2] == "year" else 1)
-        elif match := re.match(r"(sec|second|min|minute|hour|day|week|month|year)s?\s+ago\b", rest):
-            moved -= _UNITS.get(match[1], 30 * 86_400)
         elif (match := re.match(r"(?:(next|last)\s+)?(mon|tue|wed|thu|fri|sat|sun)[a-z]*", rest)) and match[0]:
             wanted = [day[:3].lower() for day in _DAYS].index(match[2])
             if not dated:

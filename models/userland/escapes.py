@@ -68,8 +68,11 @@ def ansi(text: str) -> str:
     return joined(_ANSI.sub(lambda match: _one(match[1]), text))
 
 
-def echoed(text: str) -> tuple[str, bool]:
+def echoed(text: str, *, points: bool = True) -> tuple[str, bool]:
     r"""What `echo -e` and `%b` make of a text, and whether `\c` ended the output.
+
+    Args:
+        points: whether `\u` stands for a code point; BusyBox does not know it.
 
     >>> echoed(r"a\0101\c rest")
     ('aA', True)
@@ -83,7 +86,7 @@ def echoed(text: str) -> tuple[str, bool]:
         body = match[1]
         if body[0] == "0":
             out.append(byte(int(body, 8) & 255))
-        elif body[0] in "1234567'\"?":
+        elif body[0] in "1234567'\"?" or (body[0] in "uU" and not points):
             out.append("\\" + body)
         else:
             out.append(_one(body))

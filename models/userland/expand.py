@@ -10,7 +10,7 @@ from simcluster.models.userland import patterns
 from simcluster.models.userland.arithmetic import ArithmeticProblem, evaluate
 from simcluster.models.userland.braces import braced
 from simcluster.models.userland.face import Face
-from simcluster.models.userland.lexer import Code, Part, Word
+from simcluster.models.userland.lexer import Code, Part, Word, keyed
 from simcluster.models.userland.outcome import fitting
 
 _QUOTED, _LITERAL, _EXPANDED, _BREAK = "quoted", "literal", "expanded", "break"
@@ -117,10 +117,17 @@ class Expander(ABC):
             elif kind == "proc":
                 pieces.append((_QUOTED, self.channel(part[1], part[2])))
             elif kind == "array":
-                pieces.append((_QUOTED, "(" + " ".join(self.text(each) for each in part[1]) + ")"))
+                pieces.append((_QUOTED, "(" + " ".join(self._element(each) for each in part[1]) + ")"))
             else:
                 pieces.extend(self._variable(part))
         return pieces
+
+    def _element(self, word: Word) -> str:
+        """A word of an array that a builtin declares, quoted so that it is read once more as it is."""
+        pair = keyed(word)
+        if pair is not None:
+            return f"[{shell_quoted(self.text(pair[0]))}]={shell_quoted(self.text(pair[1]))}"
+        return " ".join(map(shell_quoted, self.fields((word,))))
 
     def _tilde(self, text: str) -> str:
         head, slash, rest = text.partition("/")

@@ -10,34 +10,37 @@ of its own, ended by `end`; kind is `sub`, `bg` or `pipe`) · `pipes` and `piped
 redirections` · `unredir` · `case word` · `match words n` · `def name n` · `ret` · `arith word` · `cond tree` ·
 `time` and `timed posix`.
 
-A mistake is worded by `complaint`, as the shell of the face does. Left out: `select`, `coproc`, aliases.
+A mistake is worded by `complaint`, as the shell of the face does. Left out: `select`, `coproc`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from functools import lru_cache
 from typing import Any
 
 from simcluster.models.userland.face import Face
 from simcluster.models.userland.lexer import DEPTH_MAX, Code, Lexer, ShellSyntaxError, Token, Word
+from simcluster.models.userland.needs import need_of
 
 Instruction = tuple[Any, ...]
 Block = list[Instruction]
+#: Names and what they stand for.
+Aliases = tuple[tuple[str, str], ...]
 
+_TEST, _TESTED = (("lit", "[[", False),), (("lit", "]]", False),)
 _CLOSERS = frozenset(("then", "else", "elif", "fi", "do", "done", "esac", "}"))
 _UNARY = frozenset(f"-{letter}" for letter in "abcdefghkprstuwxGLNOSznov")
 _BINARY = frozenset(("=", "==", "!=", "=~", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"))
 
 
 @lru_cache(maxsize=512)
-def compile_script(text: str, bash: bool = False) -> Code:
-    """The program of a script.
+def compile_script(text: str, shell: str = "dash", aliases: Aliases = ()) -> Code:
+    """The program of a script in the language of `bash`, `ash` or `dash`; aliases hold at a terminal alone.
 
     Raises:
         ShellSyntaxError: the text is no shell program.
     """
-    return _compiled(text, -1, 0, bash)[0]
+    return _compiled(text, -1, 0, shell, aliases)[0]
 
 
 def complaint(problem: ShellSyntaxError, face: Face, name: str, text: str) -> str:
@@ -65,7 +68,7 @@ def complaint(problem: ShellSyntaxError, face: Face, name: str, text: str) -> st
     return f"{name}: syntax error: {said}\n"
 
 
-def is_unfinished(text: str, *, bash: bool = True) -> bool:
+def is_unfinished(text: str, *, shell: str = "bash") -> bool:
     """Whether a script goes on in the next line: an open quote, bracket, compound command or here-document.
 
     >>> is_unfinished("for i in 1 2"), is_unfinished("cat <<EOF"), is_unfinished("echo a \\\\"), is_unfinished("echo )")
@@ -74,17 +77,17 @@ def is_unfinished(text: str, *, bash: bool = True) -> bool:
     if text.endswith("\\") and not text.endswith("\\\\"):
         return True
     try:
-        parser = _Parser(text, 0, 0, bash)
+        parser = _Parser(text, 0, 0, shell)
         parser.script("")
     except ShellSyntaxError as problem:
         return not problem.token or bool(problem.matching)
     return parser.open_here
 
 
-def _compiled(text: str, position: int, depth: int, bash: bool) -> tuple[Code, int]:
+def _compiled(text: str, position: int, depth: int, shell: str, aliases: Aliases) -> tuple[Code, int]:
     """The code of a text, or of what stands from a position up to the parenthesis that closes it, and where it ends."""
     try:
-        parser = _Parser(text, max(0, position), depth, bash)
+        parser = _Parser(text, max(0, position), depth, shell, aliases)
         block = parser.script(")" if position >= 0 else "")
     except RecursionError:
         raise ShellSyntaxError("(", 1) from None
@@ -108,11 +111,15 @@ def process_of(kind: str, body: Block, need: Any = None) -> Block:
 
 
 class _Parser:
-    def __init__(self, text: str, position: int, depth: int, bash: bool) -> None:
-        self._bash = bash
-        self._lexer = Lexer(text, lambda inner, at, deep: _compiled(inner, at, deep, bash), bash, depth)
+    def __init__(self, text: str, position: int, depth: int, shell: str, aliases: Aliases = ()) -> None:
+        self._aliases = dict(aliases)
+        self._replacing: list[
+            tuple[str, int]
+        ] = []  # aliases, and how much of the text stands behind what they stand for
+        self._shell, self._bash = shell, shell == "bash"
+        self._lexer = Lexer(text, lambda inner, at, deep: _compiled(inner, at, deep, shell, aliases), shell, depth)
         self._lexer.position = position
-        self._newlines = [at for at, char in enumerate(text) if char == "\n"]
+        self._read_to = (0, 1)  # a place in the text, and its line
         self._deep = depth
         self._token = self._lexer.next()
         self.end = len(text)
@@ -133,7 +140,10 @@ class _Parser:
         return self._lexer.open_here
 
     def _line(self) -> int:
-        return bisect_left(self._newlines, self._token.start) + 1
+        at, line = self._read_to
+        line += self._lexer.text.count("\n", at, self._token.start)
+        self._read_to = (max(at, self._token.start), line)
+        return line
 
     def _advance(self) -> Token:
         token = self._token
@@ -214,7 +224,7 @@ class _Parser:
         if len(stages) > 1:
             block = [("pipes",)]
             for at, stage in enumerate(stages[:-1]):
-                block += process_of("pipe", stage, _need(stages[at + 1]))
+                block += process_of("pipe", stage, need_of(stages[at + 1]))
             block += [*process_of("sub", stages[-1]), ("piped",)]
         if negate:
             block = [("guard",), *block, ("unguard",), ("not",)]
@@ -229,7 +239,23 @@ class _Parser:
         finally:
             self._deep -= 1
 
+    def _unalias(self) -> None:
+        """Put what an alias stands for in the place of a command's first word."""
+        lexer = self._lexer
+        while self._token.kind == "word" and self._token.text in self._aliases:
+            name, left = self._token.text, len(lexer.text) - self._token.start
+            self._replacing = [(each, behind) for each, behind in self._replacing if left > behind]
+            if any(each == name for each, _ in self._replacing):
+                return
+            end = lexer.position
+            self._replacing.append((name, len(lexer.text) - end))
+            lexer.text = lexer.text[: self._token.start] + self._aliases[name] + lexer.text[end:]
+            lexer.position = self._token.start
+            self._token = lexer.next()
+
     def _any_command(self) -> Block:
+        if self._aliases:
+            self._unalias()
         token = self._token
         if token.kind == "op" and token.text == "(":
             if self._bash and self._lexer.text.startswith("(", self._lexer.position):
@@ -243,7 +269,7 @@ class _Parser:
             return self._redirected(process_of("sub", body))
         if token.kind == "word":
             compound = _COMPOUND.get(token.text)
-            if compound is not None and (self._bash or token.text != "function"):
+            if compound is not None and token.text not in _LACKING.get(self._shell, ()):
                 self._advance()
                 return self._redirected(compound(self))
             if token.text in _CLOSERS:
@@ -289,6 +315,8 @@ class _Parser:
                 self._advance()
                 if len(words) == 1 and assigned is None and self._is("(") and not assigns and not redirections:
                     return self._function(token.text)
+            elif self._shell == "ash" and token.text in ("&&", "||") and words[:1] == [_TEST] and words[-1] != _TESTED:
+                words.append((("lit", "-a" if self._advance().text == "&&" else "-o", True),))
             else:
                 break
         if not (assigns or words or redirections):
@@ -477,6 +505,8 @@ class _Parser:
         return ("word", first.word)
 
 
+#: Compound commands that a language has not: `[[` is a command of ash and none of dash.
+_LACKING = {"ash": ("[[",), "dash": ("[[", "function")}
 _COMPOUND = {
     "{": _Parser._group,
     "if": _Parser._if,
@@ -502,44 +532,6 @@ def _clauses(word: Word) -> list[Word]:
             if text.strip():
                 found[-1].append(("lit", text, True))
     return [tuple(clause) for clause in found]
-
-
-def _need(stage: Block) -> tuple[str, int] | None:
-    """How much of its input a stage of a pipeline reads at most: ("lines" or "characters", count), or None."""
-    if len(stage) != 1 or stage[0][0] != "cmd" or stage[0][1]:
-        return None
-    words = [word[0][1] if len(word) == 1 and word[0][0] == "lit" else None for word in stage[0][2]]
-    if not words or words[0] is None or any(word is None for word in words):
-        return None
-    plain = [str(word) for word in words]
-    name, rest = plain[0].rpartition("/")[2], plain[1:]
-    if name == "head":
-        return _head_need(rest)
-    if name in ("sed",) and rest and rest[-1].endswith("q") and rest[-1][:-1].isdigit():
-        return "lines", int(rest[-1][:-1][:9])
-    if name in ("true", "false", ":", "echo", "date"):
-        return "lines", 0
-    if name == "read":
-        return "lines", 1
-    if name in ("grep", "egrep", "fgrep") and any(w.startswith("-") and w[1:2] != "-" and "q" in w for w in rest):
-        return "found", 1
-    if name in ("grep", "egrep", "fgrep") and any(w.startswith(("-m", "--max-count")) for w in rest):
-        return "found", 1
-    return None
-
-
-def _head_need(rest: list[str]) -> tuple[str, int] | None:
-    count, unit = "10", "lines"
-    for at, word in enumerate(rest):
-        if word[:2] in ("-n", "-c"):
-            count = word[2:] or (rest[at + 1] if at + 1 < len(rest) else "")
-            unit = "lines" if word[1] == "n" else "characters"
-        elif word[:1] == "-" and word[1:].isdigit():
-            count = word[1:]
-        elif word.startswith(("--lines=", "--bytes=")):
-            count = word.partition("=")[2]
-            unit = "lines" if word[2] == "l" else "characters"
-    return (unit, int(count[:9])) if count.isdigit() else None
 
 
 def assignment(word: Word, bash: bool) -> tuple[Any, ...] | None:

@@ -11,6 +11,7 @@ from simcluster.models.userland.lexer import Code
 from simcluster.models.userland.outcome import FOREVER_NS, KILLED, Outcome
 from simcluster.models.userland.place import Place
 from simcluster.models.userland.process import Process
+from simcluster.models.userland.processes import FORKS_MAX
 from simcluster.models.userland.runner import ShellRunner
 from simcluster.models.userland.steps import STEPS
 
@@ -28,9 +29,11 @@ class Shell(ShellRunner):
 
     def capture(self, parent: Process, code: Code) -> tuple[str, int, int]:
         """Output, exit status and duration of a command substitution."""
-        if self.depth >= DEPTH_MAX:
+        if self.depth >= DEPTH_MAX or self.forks > FORKS_MAX:
             text = "fork: retry: Resource temporarily unavailable"
             self.complain(parent, text if self.place.face.bash else "can't fork: Resource temporarily unavailable")
+            if self.forks > FORKS_MAX:
+                self.end(parent, 254 if self.place.face.bash else 2)
             return "", 2, 0
         if len(code) == 1 and code[0][0] == "cmd" and not code[0][2] and [each[1] for each in code[0][3]] == ["<"]:
             code = (("cmd", (), ((("lit", "cat", True),),), *code[0][3:]),)  # $(< FILE)

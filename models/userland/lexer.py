@@ -2,7 +2,7 @@
 
 A word is kept unexpanded, as a tuple of parts, so that a compiled script is plain data: `("lit", text, quoted)`,
 `("var", name, subscript, operator, words, quoted)`, `("sub", code, quoted)`, `("math", word, quoted)`,
-`("proc", code, direction)`, `("array", words)`. Left out: aliases, extended globs, `coproc`.
+`("proc", code, direction)`, `("array", words)`. Left out: extended globs, `coproc`.
 """
 
 from __future__ import annotations
@@ -88,15 +88,17 @@ class Lexer:
     Args:
         compile_inner: compiles the text of a `$(...)` from a position: (text, position, depth) -> code and its end;
             with a position below zero, a whole text.
-        bash: whether the language is bash's.
+        shell: whose language it is: `bash`, `ash` or `dash`.
     """
 
     def __init__(
-        self, text: str, compile_inner: Callable[[str, int, int], tuple[Code, int]], bash: bool, depth: int = 0
+        self, text: str, compile_inner: Callable[[str, int, int], tuple[Code, int]], shell: str, depth: int = 0
     ) -> None:
         self.text = text
         self.position = 0
-        self.bash = bash
+        self.shell = shell
+        self.bash = shell == "bash"
+        self.channels = shell != "dash"  # process substitution and `&>`, which BusyBox' shell has, too
         self.depth = depth
         self.open_here = False  # a here-document has no end
         self.pattern = False  # the next word is a regular expression of [[ =~ ]]
@@ -126,14 +128,14 @@ class Lexer:
         while digits < len(text) and text[digits].isdigit():
             digits += 1
         if digits < len(text) and text[digits] in "<>":
-            if not (self.bash and digits == at and text.startswith(("<(", ">("), at)):
+            if not (self.channels and digits == at and text.startswith(("<(", ">("), at)):
                 self.position = digits
                 return self._redirection(int(text[at:digits][:6]) if digits > at else -1, at)
-        elif text.startswith("&>", at) and self.bash:
+        elif text.startswith("&>", at) and self.channels:
             return self._redirection(-1, at)
         else:
             for operator in _OPERATORS:
-                if text.startswith(operator, at) and (self.bash or operator not in (";;&", ";&", "|&")):
+                if text.startswith(operator, at) and self._has(operator):
                     self.position += len(operator)
                     return Token("op", operator, start=at)
         word = self._word()
@@ -158,12 +160,18 @@ class Lexer:
 
     def quoted_text(self, body: str) -> Word:
         """The parts of a text that is expanded as if between double quotes."""
-        inner = Lexer(body, self._compile, self.bash, self.depth + 1)
+        inner = Lexer(body, self._compile, self.shell, self.depth + 1)
         return tuple(inner._parts("", True))
 
     def fail(self, matching: str) -> ShellSyntaxError:
         """What to raise where a quote or bracket is never closed."""
         return ShellSyntaxError("", self.line, matching=matching)
+
+    def _has(self, operator: str) -> bool:
+        """Whether the language has an operator."""
+        if operator in (";;&", ";&", "|&", "<<<", "&>>"):
+            return self.bash
+        return self.channels or operator != "&>"
 
     def _closing_pair(self, at: int) -> int:
         """Where the `))` stands that closes a `((` whose second parenthesis is at `at`; -1 if there is none."""
@@ -187,7 +195,7 @@ class Lexer:
 
     def _redirection(self, fd: int, start: int) -> Token:
         for operator in _REDIRECTIONS:
-            if self.text.startswith(operator, self.position) and (self.bash or operator not in ("&>>", "&>")):
+            if self.text.startswith(operator, self.position) and self._has(operator):
                 self.position += len(operator)
                 return Token("io", operator, fd=fd, start=start)
         raise AssertionError(self.text[self.position :])
@@ -224,7 +232,7 @@ class Lexer:
                 self.open_here = True
             self.position = min(self.position, len(self.text))
             body = "".join(lines)
-            inner = Lexer(body, self._compile, self.bash, self.depth + 1)
+            inner = Lexer(body, self._compile, self.shell, self.depth + 1)
             cell.append((("lit", body, True),) if quoted else tuple(inner._parts("", True, here=True)))
 
     def _word(self) -> Word:
@@ -262,7 +270,8 @@ class Lexer:
         while self.position < len(text):
             char = text[self.position]
             if (char in stops and not deep) or (
-                char in ends and not (self.bash and char in "<>" and text[self.position + 1 : self.position + 2] == "(")
+                char in ends
+                and not (self.channels and char in "<>" and text[self.position + 1 : self.position + 2] == "(")
             ):
                 break
             if nested and char in "()":
@@ -279,7 +288,7 @@ class Lexer:
                 parts.extend(self._string())
             elif char in "$`":
                 parts.extend(self._dollar(quoted))
-            elif self.bash and not quoted and ends and char in "<>":
+            elif self.channels and not quoted and ends and char in "<>":
                 code, self.position = self._inner(self.position + 2)
                 parts.append(("proc", code, char))
             else:
@@ -456,6 +465,20 @@ class Lexer:
             if not self.text.startswith('"', self.position):
                 return parts
             parts += self._string()
+
+
+def keyed(word: Word) -> tuple[Word, Word] | None:
+    """Subscript and value of `[KEY]=VALUE` in an array; None if the word is none."""
+    if not word or word[0][0] != "lit" or word[0][2] or not word[0][1].startswith("["):
+        return None
+    inner: list[Part] = []
+    for at, part in enumerate(word):
+        text = part[1][1:] if at == 0 else part[1]
+        if part[0] == "lit" and not part[2] and "]=" in text:
+            before, _, rest = text.partition("]=")
+            return (*inner, ("lit", before, True)), ((("lit", rest, False),) if rest else ()) + word[at + 1 :]
+        inner.append(("lit", text, True) if part[0] == "lit" else part)
+    return None
 
 
 def _assigns(parts: list[Part]) -> bool:

@@ -9,6 +9,9 @@ from simcluster.models.userland.escapes import raw
 from simcluster.models.userland.outcome import ROOM
 from simcluster.models.userland.paths import ERROR_TEXTS, FileError, Stat, normalize, parent_of
 
+#: Files and folders that a tree holds: what mke2fs gives a file system of a gigabyte.
+INODES = 65_536
+
 
 class MemoryFiles:
     """A tree (`paths.Files`).
@@ -76,6 +79,8 @@ class MemoryFiles:
         whole = held + text if append else text
         if self._used - len(held) + len(whole) > self._room:
             raise FileError(ERROR_TEXTS["ENOSPC"])
+        if found is None and len(self._stats) >= INODES:
+            raise FileError(ERROR_TEXTS["ENOSPC"])
         self._used += len(whole) - len(held)
         self._texts[path] = whole
         if found is None:
@@ -88,7 +93,7 @@ class MemoryFiles:
         if path in self._stats:
             raise FileError(ERROR_TEXTS["EEXIST"])
         self._need_folder(parent_of(path))
-        if len(self._stats) > 100_000:
+        if len(self._stats) >= INODES:
             raise FileError(ERROR_TEXTS["ENOSPC"])
         self._inodes += 1
         self._stats[path] = Stat(
@@ -105,6 +110,10 @@ class MemoryFiles:
         """Remove a file, or a folder with all that is in it."""
         if path not in self._stats:
             raise FileError(ERROR_TEXTS["ENOENT"])
+        if not self._stats[path].is_folder:
+            del self._stats[path]
+            self._used -= len(self._texts.pop(path, ""))
+            return
         head = path.rstrip("/") + "/"
         for known in [known for known in self._stats if known == path or known.startswith(head)]:
             if known != "/":

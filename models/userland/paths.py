@@ -19,6 +19,10 @@ ERROR_TEXTS = {
 }
 
 
+#: Longest path that a system call takes (limits.h).
+PATH_MAX = 4095
+
+
 class FileError(Exception):
     """What the system call answered, as text (`No such file or directory`)."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import re2
 
+from simcluster.models.userland.outcome import ROOM, Exhausted
 from simcluster.models.userland.paths import FileError, Files, normalize
 
 _CLASSES = ("alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit")
@@ -166,7 +167,12 @@ def replaced(text: str, pattern: str, replacement: str, operator: str) -> str:
     ('bonono', 'banano')
     """
     if not pattern:
-        return text
+        return {"/#": replacement + text, "/%": text + replacement}.get(operator, text)
+    if operator == "//" and not is_pattern(pattern):
+        wanted = plain(pattern)
+        if len(text) + text.count(wanted) * (len(replacement) - len(wanted)) > ROOM:
+            raise Exhausted
+        return text.replace(wanted, replacement)
     source = searchable(_source(tokens(pattern)))
     source = {"/#": f"\\A(?:{source})", "/%": f"(?:{source})\\z"}.get(operator, source)
     program, subject = _program(source), searchable(text)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from simcluster.models.userland.face import Face
-from simcluster.models.userland.outcome import Outcome
+from simcluster.models.userland.outcome import Exhausted, Outcome
 from simcluster.models.userland.paths import FileError, Files, Stat, normalize
 from simcluster.models.userland.stream import Stream
+
+#: Devices out of which bytes come without end, and how many of them a process that reads on finds at once: what a pipe
+#: holds (pipe(7)).
+ENDLESS, PIPE_BYTES = ("/dev/zero", "/dev/urandom", "/dev/random"), 65_536
+
+
+def endless(place: Place, path: str, count: int) -> str:
+    """The first bytes of such a device."""
+    if path == "/dev/zero":
+        return "\0" * count
+    drawn = hashlib.shake_128(place.draw().to_bytes(8, "little"))
+    return drawn.digest(count).decode("utf-8", "surrogateescape")
 
 
 class Who(NamedTuple):
@@ -72,6 +85,7 @@ class Call:
         until_ns: when somebody ends it (`timeout`), below zero if nobody does.
         piped: whether its output goes into a pipe.
         shell: name of the shell that calls it, and its line; pid: of the process that becomes it.
+        umask: what new files may not do; aside: runs a command line and gives what it printed.
     """
 
     place: Place
@@ -85,6 +99,8 @@ class Call:
     shell: tuple[str, int] = ("", 0)
     pid: int = 0
     depth: int = 0
+    umask: int = 0o022
+    aside: Callable[[str], str] | None = None
     said: list[str] = field(default_factory=list)  # complaints so far
 
     @property
@@ -141,6 +157,8 @@ class Call:
             return self.stdin()
         if name == "/dev/null":
             return ""
+        if name in ENDLESS:
+            raise Exhausted  # who wants the whole of it runs until there is no memory left
         return self.files.read(self.resolved(name))
 
     def inputs(self, names: list[str], opening: str = "{name}: {problem}") -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from simcluster.engine.clock import unix_seconds
 from simcluster.models.userland import patterns
 from simcluster.models.userland.expand import Expander, ExpansionError
-from simcluster.models.userland.lexer import Code
+from simcluster.models.userland.lexer import Code, keyed
 from simcluster.models.userland.outcome import Exhausted, Outcome
 from simcluster.models.userland.paths import normalize
 from simcluster.models.userland.place import Place
@@ -19,7 +19,7 @@ from simcluster.models.userland.stream import Stream
 Sink = tuple[str, Any]
 NOWHERE: Sink = ("null", "")
 #: Characters that the variables of one process may hold, and their elements.
-MEMORY, ELEMENTS = 16_000_000, 300_000
+MEMORY, ELEMENTS = 16_000_000, 200_000
 
 
 class Frame:
@@ -52,7 +52,7 @@ class Return(NamedTuple):
     guard: int
     kind: str  # "function", "source", "eval" or "trap"
     status: int | None  # restored after a trap
-    saved: dict[str, Any]  # what `local` hides: name -> (value, elements, whether exported)
+    saved: dict[str, Any]  # what `local` hides: name -> what each of `Process.tables` held
     redirected: int  # how many redirections of compound commands were open
 
 
@@ -98,6 +98,7 @@ class Process(Expander):
         self.arrays: dict[str, dict[Any, str]] = {}
         self.associative: dict[str, bool] = {}
         self.attributes: dict[str, str] = {}  # letters of `declare`: i, l, u, r
+        self.references: dict[str, str] = {}  # what the names of `declare -n` stand for
         self.exported: dict[str, bool] = dict.fromkeys(env, True)
         self.parameters: list[str] = []
         self.script_name = "sh"
@@ -113,6 +114,8 @@ class Process(Expander):
         self.traps: dict[str, str] = {}
         self.signals: list[str] = []
         self.options: dict[str, bool] = {}
+        self.aliases: dict[str, str] = {}
+        self.sinks: list[tuple[str, Code]] = []  # what reads `>(...)` once the command is over
         self.cwd = "/"
         self.umask = 0o022
         self.children: list[int] = []
@@ -143,6 +146,7 @@ class Process(Expander):
         child.exported = dict(self.exported)
         child.arrays = {name: dict(elements) for name, elements in self.arrays.items()}
         child.associative, child.attributes = dict(self.associative), dict(self.attributes)
+        child.references = dict(self.references)
         child.counter, child.line = counter, self.line
         child.status, child.guard, child.until_ns = self.status, self.guard, self.until_ns
         child.parameters = list(self.parameters)
@@ -150,11 +154,22 @@ class Process(Expander):
         child.frames = [frame.copy() for frame in self.frames]
         child.fds = dict(self.fds)
         child.functions = dict(self.functions)
-        child.options = dict(self.options)
+        child.options, child.aliases = dict(self.options), dict(self.aliases)
         child.cwd, child.umask = self.cwd, self.umask
         child.parent = self.pid
         child.getopts_at = self.getopts_at
         return child
+
+    def tables(self) -> tuple[dict[str, Any], ...]:
+        """All that is known of a name: what `local` hides for the time of a call."""
+        return (
+            self.variables,
+            self.arrays,
+            self.exported,
+            self.associative,
+            self.attributes,
+            self.references,
+        )
 
     def environment(self) -> dict[str, str]:
         """Exported variables."""
@@ -168,6 +183,7 @@ class Process(Expander):
 
     def variable(self, name: str) -> str | None:
         """A variable or special parameter."""
+        name = self.references.get(name, name)
         if name in self.arrays:
             elements = self.arrays[name]
             return elements.get("0" if name in self.associative else 0)
@@ -224,6 +240,7 @@ class Process(Expander):
 
     def assign(self, name: str, value: str) -> None:
         """Set a variable. Raises ExpansionError if it is read only."""
+        name = self.references.get(name, name)
         marks = self.attributes.get(name, "")
         if "r" in marks:
             raise ExpansionError(f"{name}: readonly variable" if self.face.bash else f"{name}: is read only")
@@ -242,6 +259,7 @@ class Process(Expander):
 
     def assign_element(self, name: str, subscript: str, value: str, *, append: bool = False) -> None:
         """Set an element of an array."""
+        name = self.references.get(name, name)
         if "r" in self.attributes.get(name, ""):
             raise ExpansionError(f"{name}: readonly variable")
         elements = self.arrays.setdefault(name, {})
@@ -261,21 +279,24 @@ class Process(Expander):
 
     def assign_array(self, name: str, words: tuple[Any, ...], *, append: bool = False) -> None:
         """`NAME=(WORDS)`."""
+        name = self.references.get(name, name)
         if "r" in self.attributes.get(name, ""):
             raise ExpansionError(f"{name}: readonly variable")
-        first = self.variables.pop(name, None)
-        before = self.arrays.get(name, {} if first is None else {0: first}) if append else {}
-        self.arrays[name] = before
+        found: list[tuple[str | None, str]] = []  # all words are expanded before anything changes
         for word in words:
-            keyed = re.match(r"\[([^]]*)\]=", word[0][1]) if word and word[0][0] == "lit" and not word[0][2] else None
-            if keyed is not None:
-                rest = word[0][1][keyed.end() :]
-                self.assign_element(name, keyed[1], self.text((("lit", rest, False), *word[1:])))
-                continue
-            if word and word[0] == ("lit", "[", False) and name in self.associative:
-                continue
-            for value in self.fields((word,)):
-                self.assign_element(name, str(next(reversed(self.arrays[name]), -1) + 1), value)
+            pair = keyed(word)
+            if pair is not None:
+                found.append((self.text(pair[0]), self.text(pair[1])))
+            else:
+                found += [(None, value) for value in self.fields((word,))]
+        if name in self.associative and any(key is None for key, _ in found):
+            values = [value for _, value in found]
+            found = [(values[at], (values[at + 1 :] or [""])[0]) for at in range(0, len(values), 2)]
+        first = self.variables.pop(name, None)
+        self.arrays[name] = self.arrays.get(name, {} if first is None else {0: first}) if append else {}
+        for key, value in found:
+            at = str(next(reversed(self.arrays[name]), -1) + 1) if key is None else key
+            self.assign_element(name, at, value)
 
     def elements(self, name: str) -> dict[Any, str] | None:
         """The elements of an array."""
@@ -283,11 +304,11 @@ class Process(Expander):
             return dict(enumerate(map(str, self.pipe_status or [self.status])))
         if name == "FUNCNAME":
             return {}
-        return self.arrays.get(name)
+        return self.arrays.get(self.references.get(name, name))
 
     def key(self, name: str, subscript: str) -> Any:
         """The index that a subscript means."""
-        return subscript if name in self.associative else self.number(subscript)
+        return subscript if self.references.get(name, name) in self.associative else self.number(subscript)
 
     def names_with(self, prefix: str) -> list[str]:
         """Names of variables that begin so."""
@@ -319,6 +340,8 @@ class Process(Expander):
     def channel(self, code: Code, direction: str) -> str:
         """A process substitution."""
         path, spent_ns = self.runner.channel(self, code, direction)
+        if direction == ">":
+            self.sinks.append((path, code))
         self.spent_ns += spent_ns
         return path
 

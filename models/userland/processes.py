@@ -30,7 +30,7 @@ from simcluster.models.userland.table import BUILT_IN
 
 SHELLS = ("sh", "bash", "ash", "dash")
 #: Processes that a shell may have at a time, functions that may call each other, and forks of one command line.
-PROCESSES_MAX, CALLS_MAX, FORKS_MAX = 500, 1000, 4000
+PROCESSES_MAX, CALLS_MAX, FORKS_MAX = 500, 1000, 2500
 SYNTAX = 2
 #: Reports that a program with an interval but no count gives before somebody presses Ctrl-C.
 TURNS_MAX = 60
@@ -206,6 +206,8 @@ class Processes(ABC):
             self.emit(where, text)
             if self.printed > 2 * ROOM:
                 raise Exhausted
+        elif kind == "channel":
+            self.channels[where] = self.channels.get(where, "") + text
         elif kind == "file":
             self.place.files.write(where, text, append=True)
         elif kind == "buffer":
@@ -279,13 +281,16 @@ class Processes(ABC):
         del process.frames[back.frames :]
         while len(process.fd_stack) > back.redirected:
             process.fds = process.fd_stack.pop()
-        for name, (value, elements, exported) in back.saved.items():
-            for table, held in ((process.variables, value), (process.arrays, elements), (process.exported, exported)):
+        for name, all_held in back.saved.items():
+            for table, held in zip(process.tables(), all_held, strict=True):
                 table.pop(name, None)
                 if held is not None:
                     table[name] = held
         if back.status is not None:
             process.status = back.status
+        if process.traps.get(":return") == str(len(process.calls) + 1) and back.kind in ("function", "source"):
+            del process.traps[":return"]
+            process.signals.append("RETURN")
 
     def spawn(self, process: Process, child: Process, kind: str, length: int) -> None:
         """Register a child; unless it goes to the background, the parent waits for it."""
@@ -347,7 +352,7 @@ class Processes(ABC):
     def _trapped(self, process: Process, handler: str, code: int) -> bool:
         """Run the EXIT trap; False if it is no script."""
         try:
-            compiled = compile_script(handler, self.place.face.bash)
+            compiled = compile_script(handler, self.place.face.shell)
         except ShellSyntaxError:
             return False
         process.calls, process.frames = [], []
@@ -410,7 +415,7 @@ class Processes(ABC):
     def _take_signal(self, process: Process) -> None:
         handler = process.traps.get(process.signals.pop(0), "")
         try:
-            self.call(process, compile_script(handler, self.place.face.bash), 0, process.parameters, kind="trap")
+            self.call(process, compile_script(handler, self.place.face.shell), 0, process.parameters, kind="trap")
         except ShellSyntaxError as problem:
             self.complain(process, f"syntax error: {problem}")
 
@@ -468,7 +473,20 @@ class Processes(ABC):
         """A simple command is over."""
         process.status = code
         process.counter += 1
+        if process.sinks:
+            self._drain(process)
         self.check_errexit(process)
+
+    def _drain(self, process: Process) -> None:
+        """What `>(...)` reads has been written: its commands run beside what follows."""
+        sinks, process.sinks = process.sinks, []
+        status = process.status
+        for path, code in sinks:
+            child = process.subshell(self.next_pid(), 0)
+            child.code, child.frames, child.guard = (*code, ("end",)), [], 0
+            child.fds[0] = ("in", Stream(self.channels.pop(path, "")))
+            self.spawn(process, child, "bg", 0)
+        process.status = status
 
     def check_errexit(self, process: Process) -> None:
         """`set -e`: a failure that nothing tests ends the shell."""

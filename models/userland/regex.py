@@ -2,11 +2,13 @@
 
 Patterns are parsed here, which gives the errors of the real tools, and matched by RE2, leftmost-longest as POSIX wants.
 Those with back references, which RE2 has not, are matched by backtracking with a bounded number of steps. Left out:
-collating elements, equivalence classes; look-around of Perl's patterns is refused like a pattern that is too hard.
+collating elements, equivalence classes; look-around inside of Perl's patterns is refused like a pattern that is too
+hard (a `\\K`, a look-behind at the beginning and a look-ahead at the end are matched).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -63,7 +65,9 @@ class Match:
 class Pattern:
     """A compiled pattern."""
 
-    def __init__(self, program: Any, count: int, plain: str | None, word: bool = False) -> None:
+    def __init__(self, program: Any, count: int, plain: str | None, word: bool = False, *, kept: bool = False) -> None:
+        """`kept`: the first group is all that a match is said to be."""
+        self._kept = kept
         self.count = count
         self._program = program
         self._plain = plain
@@ -94,7 +98,7 @@ class Pattern:
     def _all(self, text: str) -> Iterator[Match]:
         if self._plain is None and not self._word and not isinstance(self._program, Backtracker):
             for found in self._program.finditer(searchable(text)):
-                yield Match(text, [found.span(n) for n in range(self.count + 1)])
+                yield Match(text, [found.span(n) for n in range(self._kept, self.count + 1)])
             return
         at = 0
         while at <= len(text):
@@ -118,7 +122,7 @@ class Pattern:
             spans = self._program.search(text, at)
             return None if spans is None else Match(text, spans)
         found = self._program.search(searchable(text), at)
-        return None if found is None else Match(text, [found.span(n) for n in range(self.count + 1)])
+        return None if found is None else Match(text, [found.span(n) for n in range(self._kept, self.count + 1)])
 
     def _whole_word(self, text: str, found: Match) -> int:
         """Where a match ends that is a word of its own (grep -w tries shorter ones, too); -1 if none does."""
@@ -149,8 +153,12 @@ def compile_pattern(
     whole_word: bool = False,
     whole_line: bool = False,
     multiline: bool = False,
+    escapes: bool = False,
 ) -> Pattern:
     """A compiled pattern. Several lines of pattern are alternatives.
+
+    Args:
+        escapes: whether `\\n` and `\\t` are characters inside of brackets, too, as sed has it.
 
     Raises:
         RegexError: the pattern is malformed.
@@ -169,13 +177,14 @@ def compile_pattern(
     options.max_mem = 4 << 20
     flags = "(?sm)" if multiline else "(?s)"
     if kind == "P":
-        return Pattern(*_perl(pattern, options, whole_line), None, whole_word)
+        source, kept = _kept(pattern)
+        return Pattern(*_perl(source, options, whole_line), None, whole_word, kept=kept)
     sources, count = [], 0
     for line in pattern.split("\n"):
         if kind == "F":
             sources.append("".join("\\" + c if c in _SPECIAL else c for c in line))
             continue
-        parser = _Parser(line, kind == "E", count)
+        parser = _Parser(line, kind == "E", count, escapes=escapes)
         tree = parser.tree()
         count = parser.groups
         if parser.back and "\n" not in pattern:
@@ -192,9 +201,29 @@ def compile_pattern(
         raise RegexError("Regular expression too big") from None
 
 
+def _kept(pattern: str) -> tuple[str, bool]:
+    r"""A pattern whose first group is what is kept of a match: of `\K`, of a look-behind that begins it, of a
+    look-ahead that ends it. Where it has none of these, the pattern itself, and False.
+
+    >>> _kept(r"id=\K[0-9]+"), _kept(r"(?<=a)b"), _kept(r"[0-9]+(?=%)")
+    (('(?:id=)([0-9]+)', True), ('(?:a)(b)', True), ('([0-9]+)(?:%)', True))
+    """
+    head, tail = "", ""
+    place = re.search(r"(?<!\\)(?:\\\\)*\\K", pattern)
+    if place is not None:
+        head, pattern = pattern[: place.end() - 2], pattern[place.end() :]
+    elif (behind := re.match(r"\(\?<=([^()]*)\)", pattern)) is not None:
+        head, pattern = behind[1], pattern[behind.end() :]
+    if (ahead := re.search(r"\(\?=([^()]*)\)$", pattern)) is not None:
+        tail, pattern = ahead[1], pattern[: ahead.start()]
+    if not head and not tail:
+        return pattern, False
+    return (f"(?:{head})" if head else "") + f"({pattern})" + (f"(?:{tail})" if tail else ""), True
+
+
 def _perl(pattern: str, options: Any, whole_line: bool) -> tuple[Any, int]:
     text = f"^(?:{pattern})$" if whole_line else pattern
-    # \K and possessive forms have no counterpart; a look-around or back reference needs backtracking without bounds.
+    # Other look-arounds, possessive forms and back references have no counterpart in an automaton.
     try:
         program = re2.compile(searchable(text), options)
     except re2.error:
@@ -204,7 +233,8 @@ def _perl(pattern: str, options: Any, whole_line: bool) -> tuple[Any, int]:
 
 
 class _Parser:
-    def __init__(self, text: str, extended: bool, groups: int) -> None:
+    def __init__(self, text: str, extended: bool, groups: int, *, escapes: bool = False) -> None:
+        self.escapes = escapes
         self.text = text
         self.at = 0
         self.extended = extended
@@ -342,6 +372,10 @@ class _Parser:
             if char == "]" and at > first:
                 self.at = at + 1
                 return ("set", f"[{'^' if negated else ''}{body}]")
+            if self.escapes and char == "\\" and text[at + 1 : at + 2] in ("n", "t"):
+                body += text[at : at + 2]
+                at += 2
+                continue
             if text.startswith("[:", at) and ":]" in text[at:]:
                 name = text[at + 2 : text.index(":]", at)]
                 if name not in _CLASSES:

@@ -9,6 +9,7 @@ Left out: job control beyond `&`, `wait` and `jobs`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from simcluster.models.userland.expand import shell_quoted
@@ -25,14 +26,19 @@ from simcluster.models.userland.outcome import (
     Exhausted,
     Outcome,
 )
-from simcluster.models.userland.paths import FileError
-from simcluster.models.userland.place import Call, Place
+from simcluster.models.userland.paths import PATH_MAX, FileError, Stat
+from simcluster.models.userland.place import ENDLESS, PIPE_BYTES, Call, Place, endless
 from simcluster.models.userland.process import NOWHERE, Process, Sink
 from simcluster.models.userland.processes import SYNTAX, Processes
 from simcluster.models.userland.scripts import shebang, shell_arguments
 from simcluster.models.userland.stream import Stream
 from simcluster.models.userland.table import BUILT_IN, STREAMING, TOOLS
 
+#: Bytes of all words of a program with their pointers, and of one: a quarter of the stack of 8 MiB, and 32 pages
+#: (execve(2), "Limits on size of arguments and environment").
+ARG_BYTES, WORD_BYTES = 2_097_152, 131_072
+#: What lies at the path of a process substitution.
+PIPE = Stat("pipe", mode=0o600)
 SHELLS = ("sh", "bash", "ash", "dash")
 
 
@@ -139,17 +145,29 @@ class ShellRunner(Processes):
             shell=(process.script_name, process.line),
             pid=process.pid,
             depth=self.depth,
+            umask=process.umask,
+            aside=partial(self._aside, process),
         )
         if self.channels:
             call.place = _WithChannels(self.place, self.channels)
         self.run_program(process, call, fds)
+
+    def _aside(self, process: Process, text: str) -> str:
+        """What a command line prints that a tool runs and reads (`"date" | getline` of awk)."""
+        try:
+            code = compile_script(text, self.place.face.shell)
+        except ShellSyntaxError as problem:
+            self.write(process.fds.get(2, NOWHERE), complaint(problem, self.place.face, "sh", text))
+            return ""
+        return self.capture(process, code)[0]
 
     def run_program(self, process: Process, call: Call, fds: dict[int, Sink]) -> None:
         """Run a program: a script, a tool, or whatever the place has."""
         if self.cutting and not (call.source is not None and call.name in STREAMING):
             self.completed(process, INTERRUPTED)
             return
-        if self._script(process, call, fds):
+        process.steps += 10  # to begin a program is worth some instructions
+        if self._too_long(process, call) or self._script(process, call, fds):
             return
         outcome = self.tool(call)
         if outcome is None:
@@ -169,6 +187,18 @@ class ShellRunner(Processes):
             self.block(process, outcome, fds)
         else:
             self.finish_command(process, outcome, fds)
+
+    def _too_long(self, process: Process, call: Call) -> bool:
+        """Refuse a program whose words do not fit into what the kernel gives them."""
+        size = sum(map(len, call.argv)) + 9 * len(call.argv)  # integers
+        if call.name in BUILT_IN or (size <= ARG_BYTES and max(map(len, call.argv)) < WORD_BYTES):
+            return False
+        face = self.place.face
+        path = self.place.located(call.argv[0]) or call.argv[0]
+        text = f"{path if face.bash else call.argv[0]}: Argument list too long"
+        said = self.place.face.said(process.script_name, process.line, text)
+        self.finish_command(process, Outcome(stderr=said, code=NOT_EXECUTABLE), process.fds)
+        return True
 
     def _endless(self, process: Process, outcome: Outcome, fds: dict[int, Sink]) -> None:
         """A command that prints for ever: into a pipe until nobody reads, on a terminal until Ctrl-C."""
@@ -278,7 +308,7 @@ class ShellRunner(Processes):
         child.parameters, child.script_name, child.parent = parameters, name, process.pid
         child.cwd, child.fds, child.until_ns = process.cwd, dict(fds), process.until_ns
         try:
-            child.code = compile_script(text, self.place.face.bash or call.name == "bash")
+            child.code = compile_script(text, "bash" if call.name == "bash" else self.place.face.shell)
         except ShellSyntaxError as problem:
             self.write(fds.get(2, NOWHERE), complaint(problem, self.place.face, name, text))
             self.completed(process, SYNTAX)
@@ -317,6 +347,8 @@ class ShellRunner(Processes):
         if target in self.channels:
             return ("in", Stream(self.channels[target]))
         face = self.place.face
+        if process.path(target) in ENDLESS:
+            return ("in", Stream(endless(self.place, process.path(target), PIPE_BYTES)))
         if target == "":
             raise FileError(": No such file or directory" if face.bash else "can't open : no such file")
         call = Call(self.place, ["<"], {}, cwd=process.cwd)
@@ -327,6 +359,8 @@ class ShellRunner(Processes):
 
     def _opened(self, process: Process, target: str, operator: str) -> Sink:
         path = process.path(target)
+        if path in self.channels:
+            return ("channel", path)
         if target in ("/dev/null", "/dev/full"):
             return NOWHERE
         if path in ("/dev/stdout", "/proc/self/fd/1", "/dev/stderr", "/proc/self/fd/2"):
@@ -341,11 +375,16 @@ class ShellRunner(Processes):
         if path in ("/dev/tty",):
             raise FileError(f"{target}: No such device or address")
         try:
+            if len(path) > PATH_MAX:
+                raise FileError("File name too long")
             path = Call(self.place, [">"], {}, cwd=process.cwd).resolved(target)
             found = self.place.files.look(path)
+            mode = 0o666 & ~process.umask
             if operator == ">" and process.options.get("C") and found is not None and found.kind == "file":
                 raise FileError("cannot overwrite existing file")
             self.place.files.write(path, "", append=operator in (">>", "&>>"))
+            if found is None and mode != 0o644:
+                self.place.files.adorn(path, mode=mode)
         except FileError as problem:
             raise FileError(_unopened(self.place.face, target, problem, "create")) from None
         return ("file", path)
@@ -409,6 +448,15 @@ class _ChannelFiles:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._files, name)
+
+    def look(self, path: str) -> Any:
+        return PIPE if path in self._channels else self._files.look(path)
+
+    def write(self, path: str, text: str, *, append: bool = False) -> None:
+        if path in self._channels:
+            self._channels[path] += text
+        else:
+            self._files.write(path, text, append=append)
 
     def read(self, path: str) -> Any:
         return self._channels[path] if path in self._channels else self._files.read(path)

@@ -143,10 +143,17 @@ def case(runner: ShellRunner, process: Process, instruction: Instruction) -> Non
     process.counter += 1
 
 
+def _fits(process: Process, pattern: str, text: str) -> bool:
+    """Whether a text matches a shell pattern."""
+    if process.options.get("nocasematch"):
+        pattern, text = pattern.lower(), text.lower()
+    return patterns.matches(pattern, text)
+
+
 def match_clause(runner: ShellRunner, process: Process, instruction: Instruction) -> None:
     """One clause of a `case`."""
     _, choices, length = instruction
-    matched = any(patterns.matches(process.pattern(word), process.subject) for word in choices)
+    matched = any(_fits(process, process.pattern(word), process.subject) for word in choices)
     process.status = 0
     process.counter += 1 if matched else length
 
@@ -205,7 +212,11 @@ def _holds(runner: ShellRunner, process: Process, tree: tuple[Any, ...]) -> bool
     if kind == "unary":
         value = process.text(tree[2])
         if tree[1] == "-v":
-            return process.variable(value) is not None or bool(process.elements(value.partition("[")[0]))
+            name, bracket, subscript = value.partition("[")
+            if not bracket:
+                return process.variable(value) is not None
+            held = process.elements(name) or {}
+            return bool(held) if subscript[:-1] in ("@", "*") else process.key(name, subscript[:-1]) in held
         if tree[1] == "-o":
             return bool(process.options.get({"errexit": "e", "nounset": "u", "xtrace": "x"}.get(value, value)))
         return conditions.unary(call, tree[1], value)
@@ -216,9 +227,10 @@ def _compares(process: Process, call: Call, tree: tuple[Any, ...]) -> bool:
     operator: str
     _, operator, left, right = tree
     if operator in ("=", "==", "!="):
-        return patterns.matches(process.pattern(right), process.text(left)) == (operator != "!=")
+        return _fits(process, process.pattern(right), process.text(left)) == (operator != "!=")
     if operator == "=~":
-        found = conditions.found(process.text(left), _regex_of(process, right))
+        blind = bool(process.options.get("nocasematch"))
+        found = conditions.found(process.text(left), _regex_of(process, right), ignore_case=blind)
         process.arrays["BASH_REMATCH"] = dict(enumerate(found or ()))
         return found is not None
     if operator.startswith("-") and operator[1:] in ("eq", "ne", "lt", "le", "gt", "ge"):

@@ -48,7 +48,7 @@ TOOLS: dict[str, Tool] = {
     "zgrep": grep,
 }
 #: Tools that every shell has built in.
-BUILT_IN = ("[", "echo", "false", "printf", "pwd", "test", "true")
+BUILT_IN = ("[", "[[", "echo", "false", "printf", "pwd", "test", "true")
 #: Filters that print as they read: what they had read when somebody presses Ctrl-C has been printed.
 STREAMING = ("awk", "cat", "cut", "egrep", "fgrep", "grep", "head", "jq", "nl", "rev", "sed", "tee", "tr")
 #: Tools that BusyBox has not, and those that an ordinary machine has only when somebody installs them.

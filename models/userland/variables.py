@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from simcluster.models.userland import options as getopts
 from simcluster.models.userland.expand import ExpansionError, shell_quoted
+from simcluster.models.userland.grammar import compile_script
+from simcluster.models.userland.lexer import ShellSyntaxError, Word
 from simcluster.models.userland.process import NOWHERE, Process, Sink, is_name
 from simcluster.models.userland.runner import ShellRunner
 from simcluster.models.userland.stream import Stream
@@ -48,7 +50,9 @@ def _export(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) ->
             text = f"`{word}': not a valid identifier" if bash else f"{name}: bad variable name"
             refuse(runner, process, argv, fds, text, 1 if bash else 2)
             return
-        if equals:
+        if equals and value[:1] == "(" and value[-1:] == ")" and runner.place.face.bash:
+            process.assign_array(name, array_words(value), append=append)
+        elif equals:
             process.assign(name, (process.variable(name) or "") + value if append else value)
         if argv[0] == "readonly":
             process.attributes[name] = process.attributes.get(name, "") + "r"
@@ -80,14 +84,18 @@ def _local(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> 
             return
         before = process.variable(name) if append else ""
         if entry is not None and "g" not in letters and name not in entry.saved:
-            held = process.arrays.get(name)
-            entry.saved[name] = (process.variables.get(name), held, process.exported.get(name))
+            entry.saved[name] = tuple(table.get(name) for table in process.tables())
+            if argv[0] == "local" or not append:
+                process.references.pop(name, None)
+                process.attributes.pop(name, None)
             if argv[0] == "local" or not append:
                 process.variables.pop(name, None)
                 process.arrays.pop(name, None)
         _attribute(process, name, letters)
-        if equals and value[:1] == "(" and value[-1:] == ")" and runner.place.face.bash:
-            process.assign_array(name, tuple((("lit", each, False),) for each in value[1:-1].split()))
+        if "n" in letters and equals:
+            process.references[name] = process.references.get(value, value)
+        elif equals and value[:1] == "(" and value[-1:] == ")" and runner.place.face.bash:
+            process.assign_array(name, array_words(value), append=append)
         elif equals:
             process.assign(name, (before or "") + value)
         if "r" in letters:
@@ -95,6 +103,15 @@ def _local(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> 
         if "x" in letters:
             process.exported[name] = True
     runner.completed(process, 0)
+
+
+def array_words(text: str) -> tuple[Word, ...]:
+    """The words of an array written as a text: `(a [k]='b c')`."""
+    try:
+        value = compile_script(f"x={text}", "bash")[0][1][0][3]
+    except (ShellSyntaxError, IndexError):
+        return ((("lit", text, True),),)
+    return tuple(value[0][1]) if value and value[0][0] == "array" else ((("lit", text, True),),)
 
 
 def _attribute(process: Process, name: str, letters: str) -> None:
@@ -128,8 +145,14 @@ def _declared(runner: ShellRunner, process: Process, words: list[str], letters: 
 
 
 def _unset(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
+    if "-n" in argv:
+        for word in argv[1:]:
+            process.references.pop(word, None)
+        runner.completed(process, 0)
+        return
     for word in argv[1:]:
         name, bracket, subscript = word.partition("[")
+        name = process.references.get(name, name)
         if bracket and name in process.arrays:
             process.arrays[name].pop(process.key(name, subscript.rstrip("]")), None)
             continue
@@ -145,6 +168,7 @@ def _unset(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> 
         process.variables.pop(name, None)
         process.arrays.pop(name, None)
         process.associative.pop(name, None)
+        process.references.pop(word, None)
         process.exported.pop(name, None)
         if "-v" not in argv:
             process.functions.pop(name, None)
@@ -215,6 +239,7 @@ def _shown(value: str) -> str:
 def _shift(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
     count = int(argv[1][:9]) if len(argv) > 1 and argv[1].isdigit() else 1
     enough = count <= len(process.parameters)
+    process.steps += len(process.parameters) // 2000  # all that follow move
     if enough:
         process.parameters = process.parameters[count:]
     elif runner.place.face.shell == "dash":
@@ -248,8 +273,9 @@ def _read(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> N
     whole = line is not None and (line.endswith(end) or count is not None)
     text = "" if line is None else line.removesuffix(end) if count is None or "n" in given.values else line
     if given.has("a"):
-        process.variables.pop(given.values["a"], None)
-        process.arrays[given.values["a"]] = dict(enumerate(_read_fields(process, text, 0)))
+        array = process.references.get(given.values["a"], given.values["a"])
+        process.variables.pop(array, None)
+        process.arrays[array] = dict(enumerate(_read_fields(process, text, 0)))
     elif names == ["REPLY"] and not given.words:
         process.assign("REPLY", text)
     else:
@@ -317,6 +343,7 @@ def _mapfile(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -
     count = int(given.values.get("n", "0")[:9] or 0)
     lines = lines[skipped : skipped + count if count else None]
     name = given.words[0] if given.words else "MAPFILE"
+    name = process.references.get(name, name)
     process.variables.pop(name, None)
     process.arrays[name] = dict(enumerate(lines))
     runner.completed(process, 0)

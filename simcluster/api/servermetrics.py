@@ -8,12 +8,16 @@ from __future__ import annotations
 import functools
 from typing import Protocol
 
+import numpy as np
+
 from simcluster.api.request import Request
 from simcluster.api.resources import ResourceTable
 from simcluster.api.routing import Route
 from simcluster.api.store import Store
 from simcluster.api.version import VERSION
-from simcluster.telemetry.metrics.columns import Columns, Group, Row, Samples, counter, gauge
+from simcluster.telemetry.metrics.block import Sheet
+from simcluster.telemetry.metrics.columns import Columns, Labels, counter, gauge
+from simcluster.telemetry.metrics.sheets import Layouts, Sheets
 
 #: Verb, group, version, resource, subresource, scope, code.
 Counted = tuple[str, str, str, str, str, str, int]
@@ -42,7 +46,7 @@ _VERBS = {"POST": "POST", "PUT": "PUT", "PATCH": "PATCH", "DELETE": "DELETE"}
 class Durations(Protocol):
     """Who knows how long writes take."""
 
-    def server(self) -> dict[Group, Row]:
+    def server(self) -> dict[Columns, Sheet]:
         """Histograms of the server's."""
 
 
@@ -51,11 +55,13 @@ class ServedRequests:
 
     Attributes:
         durations: who knows how long they took, if anybody does.
+        layouts: of what was shown last.
     """
 
     def __init__(self) -> None:
         self.counts: dict[Counted, int] = {}
         self.durations: Durations | None = None
+        self.layouts = Layouts()
 
     def count(self, request: Request, route: Route, code: int) -> None:
         """One write has been answered."""
@@ -75,20 +81,22 @@ class ServedRequests:
         self.counts[key] = self.counts.get(key, 0) + count
 
 
-def samples(served: ServedRequests, store: Store, resources: ResourceTable) -> Samples:
+def samples(served: ServedRequests, store: Store, resources: ResourceTable) -> Sheets:
     """What `/metrics` exposes."""
     found = {} if served.durations is None else served.durations.server()
-    for counted, count in served.counts.items():
-        found[_requests(counted)] = _REQUESTS.row((count,))
-    for resource in resources.all:
-        if resource.storage == resource.name and "watch" in resource.verbs:
-            found[Group(_STORED, (("resource", resource.name),))] = _STORED.row((store.count(resource.name),))
-    found[Group(_BUILD, _build())] = _BUILD.row((1,))
-    return found
+    layouts = served.layouts
+    if served.counts:
+        counts = np.array([list(served.counts.values())], dtype=np.float64)
+        found[_REQUESTS] = layouts.table(_REQUESTS, [_requests(counted) for counted in served.counts], counts)
+    stored = list(dict.fromkeys(one.name for one in resources.all if one.storage == one.name and "watch" in one.verbs))
+    numbers = np.array([[store.count(name) for name in stored]], dtype=np.float64)
+    found[_STORED] = layouts.table(_STORED, [(("resource", name),) for name in stored], numbers)
+    found[_BUILD] = layouts.sheet(_BUILD, {_build(): _BUILD.row((1,))})
+    return Sheets(found)
 
 
 @functools.lru_cache(maxsize=4096)
-def _requests(counted: Counted) -> Group:
+def _requests(counted: Counted) -> Labels:
     verb, group, version, resource, subresource, scope, code = counted
     own = {
         "code": str(code),
@@ -101,7 +109,7 @@ def _requests(counted: Counted) -> Group:
         "verb": verb,
         "version": version,
     }
-    return Group(_REQUESTS, tuple(own.items()))
+    return tuple(own.items())
 
 
 @functools.cache

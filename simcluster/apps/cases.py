@@ -14,6 +14,9 @@ from pydantic import Field, field_validator
 from simcluster.engine.content import Content, Nanoseconds, load_content
 from simcluster.models.apps.folder import AppFolder
 
+#: Nodes of a cluster beside its control plane, if nobody says otherwise.
+WORKERS = 3
+
 
 class Users(Content):
     """Who uses an application: `rps` requests a second to the Service `entry`.
@@ -50,12 +53,16 @@ class AppCase(Content):
     Attributes:
         users: nobody, if all it does is to serve the cluster.
         ratio: share of the requests of every operation that must succeed.
+        each_rps: how often each of its operations is asked for by users who ask for nothing else.
         requests: single requests.
+        workers: how many nodes it needs beside the control plane's.
     """
 
     users: Users | None = None
     ratio: float = Field(default=0.99, gt=0.0, le=1.0)
+    each_rps: float = Field(default=5.0, gt=0.0)
     requests: tuple[Request, ...] = ()
+    workers: int = Field(default=WORKERS, ge=1, le=100)
 
 
 def case_of(folder: AppFolder) -> AppCase:

@@ -35,17 +35,18 @@ def applications(library: Library | None = None) -> tuple[AppFolder, ...]:
     return checked(packages)
 
 
-def custom_resources(app: str, library: Library | None = None) -> list[Resource]:
+@cache
+def custom_resources(app: str, library: Library | None = None) -> tuple[Resource, ...]:
     """The custom resources that an application's manifests define; none if there is no such application."""
     found: list[Resource] = []
     for folder in applications(library):
         if folder.behaviour.application == app:
             text = "\n---\n".join(map(folder.text, ("prerequisites.yaml", "manifests.yaml")))
-            for document in yaml.safe_load_all(text):
+            for document in yaml.load_all(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
                 if document and document["kind"] == "CustomResourceDefinition":
                     names = document["spec"]["names"]
                     found.extend(resources_of(ApiObject({**document, "status": {"acceptedNames": names}})))
-    return found
+    return tuple(found)
 
 
 def checked(packages: Sequence[ModuleType]) -> tuple[AppFolder, ...]:

@@ -10,6 +10,7 @@ id of a piece of content is its file's name without `.yaml`.
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -340,6 +341,15 @@ def _explain(document: Document, error: ValidationError) -> ContentError:
     return ContentError(document.path, line, problem)
 
 
+def _files_in(folder: Path) -> tuple[tuple[str, Path], ...]:
+    """Ids and files of content in a folder, at any depth."""
+    return tuple((path.stem, path) for path in sorted(folder.rglob("*.yaml")))
+
+
+#: The same of the package's own folders: what stands there does not change while it runs.
+_own_files_in = functools.cache(_files_in)
+
+
 @dataclass(frozen=True)
 class Library:
     """Where content is looked for: the package's own folders, installed ones, and given ones.
@@ -361,11 +371,11 @@ class Library:
             ContentError: two files have one id.
         """
         found: dict[str, Path] = {}
-        for folder in (*own, *(root / room for root in self._roots())):
-            for path in sorted(folder.rglob("*.yaml")):
-                if path.stem in found:
-                    raise ContentError(path, 1, f"the id {path.stem!r} is already taken by {found[path.stem]}")
-                found[path.stem] = path
+        given = (_files_in(root / room) for root in self._roots())
+        for stem, path in (pair for pairs in (*map(_own_files_in, own), *given) for pair in pairs):
+            if stem in found:
+                raise ContentError(path, 1, f"the id {stem!r} is already taken by {found[stem]}")
+            found[stem] = path
         return found
 
     def folders(self, room: str) -> list[Path]:

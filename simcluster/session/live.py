@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -17,6 +18,19 @@ from simcluster.session.kinds import Effect, Request
 from simcluster.surface import observability
 from simcluster.surface.protocols import HttpAnswer, Outcome
 from simcluster.world import World
+
+#: What is typed at a terminal.
+_TYPED = ("kubectl", "sh", "node", "container")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def typed(text: str) -> str:
+    """A text as a terminal sends it: for lone surrogates, which no encoding has, the character that stands for such.
+
+    >>> typed("get \\ud800")
+    'get \\ufffd'
+    """
+    return _SURROGATE.sub("\ufffd", text) if type(text) is str else text
 
 
 class RemoteShell:
@@ -80,13 +94,15 @@ class Live:
     def submit(self, tool: str, text: str, target: str = "", stdin: str = "") -> Outcome:
         """Hand in one request: see `Inbox.submit`. It arrives now, by the administrator."""
         at_ns = self.world.sim.now if self.inbox.policy.realtime else None
+        if tool in _TYPED:
+            text, stdin = typed(text), typed(stdin)
         return self.inbox.submit(Request(tool, text, target, stdin, at_ns=at_ns))
 
     def kubectl(self, command: str, stdin: str = "") -> Outcome:
         """Run `kubectl COMMAND` as the cluster's administrator.
 
         Raises:
-            ValueError: a text that is no Unicode.
+            ValueError: the command is no text.
             BudgetExceeded: the commands or the time of the episode are used up.
         """
         return self.submit("kubectl", command, stdin=stdin)
@@ -95,7 +111,7 @@ class Live:
         """Run a command line at the operator's desk: a shell with kubectl, ssh, jq, curl and files of its own.
 
         Raises:
-            ValueError: a text that is no Unicode.
+            ValueError: the command is no text.
             BudgetExceeded: the commands or the time of the episode are used up.
         """
         return self.submit("sh", command, stdin=stdin)

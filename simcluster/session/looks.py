@@ -6,9 +6,9 @@ counts as the operator's first write in the trajectory.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
 
+from simcluster.engine import shellwords
 from simcluster.session.clock import Charge
 from simcluster.surface.kubectl.errors import KubectlError
 from simcluster.surface.kubectl.kubectl import locate
@@ -33,9 +33,15 @@ def kubectl_charge(command: str) -> Charge:
     ('read', 'look', 'write')
     """
     try:
-        words = shlex.split(command)
+        return _charge_of(shellwords.split(command))
+    except ValueError:  # unbalanced quotes: kubectl will say so
+        return "read"
+
+
+def _charge_of(words: list[str]) -> Charge:
+    try:
         path, _, rest = locate(words[1:] if words[:1] == ["kubectl"] else words)
-    except (ValueError, KubectlError):  # unbalanced quotes, no such verb: kubectl will say so
+    except KubectlError:  # no such verb
         return "read"
     verb = path.partition(" ")[0]
     if verb in _CONNECTIONS or (verb == "logs" and any(_follows(word) for word in rest)):
@@ -43,6 +49,10 @@ def kubectl_charge(command: str) -> Charge:
     if verb == "set" and "--list" in rest:
         return "read"
     return "read" if path in _READS or verb in _READS else "write"
+
+
+#: So many words of a program are looked at for its verb.
+_WORDS_READ = 400
 
 
 def desk_charge(command: str) -> Charge:
@@ -62,30 +72,29 @@ def desk_charge(command: str) -> Charge:
         if not first and word not in ("kubectl", "k", "ssh"):
             continue
         rest = []
-        for more, starts in words[at + 1 :]:
+        for more, starts in words[at + 1 : at + _WORDS_READ]:
             if starts or more in _BETWEEN:
                 break
             rest.append(more)
         found: Charge = "read"
         if word in ("kubectl", "k"):
-            found = kubectl_charge(shlex.join(rest))
+            found = _charge_of(rest)
         elif word == "ssh":
             plain = [each for each in rest if not each.startswith("-")]
             found = "look" if only_looks(" ".join(plain[1:])) else "write"
         elif word in ("curl", "wget"):
             found = "look"
         charge = max(charge, found, key=("read", "look", "write").index)
+        if charge == "write":
+            break
     return charge
 
 
 def _split(command: str) -> Iterator[tuple[str, bool]]:
     """Words of a command line, and whether each is the first of its program."""
     text = command.replace("$(", " ; ").replace("`", " ; ").replace("\n", " ; ")
-    parts = shlex.shlex(text, posix=True, punctuation_chars="|&;<>()")
-    parts.whitespace_split = True
-    parts.commenters = ""
     first = True
-    for part in parts:
+    for part in shellwords.tokens(text):
         separates = bool(part) and set(part) <= set("|&;()")
         if not separates:
             yield part, first
@@ -224,13 +233,10 @@ def only_looks(command: str) -> bool:
     """Whether a command line on a node certainly changes nothing: each of its programs only looks."""
     if "`" in command or "$(" in command:
         return False
-    parts = shlex.shlex(command, posix=True, punctuation_chars="|&;<>")
-    parts.whitespace_split = True
-    parts.commenters = ""
     programs: list[list[str]] = [[]]
     redirected = False
     try:
-        for part in parts:
+        for part in shellwords.tokens(command):
             if redirected and part not in ("/dev/null", "1", "2"):
                 return False
             redirected = part.startswith(">")

@@ -90,15 +90,16 @@ class LogFile(Flat):
         start: position of the current file's first entry.
         size_bytes: of the current file.
         rotated: files beside it, oldest first.
+        written: how often something was written; as long as it is the same, so is all else.
     """
 
-    __slots__ = ("_entries", "_monitored", "missing", "rotated", "size_bytes", "start")
+    __slots__ = ("_entries", "_monitored", "missing", "rotated", "size_bytes", "start", "written")
 
     def __init__(self) -> None:
         self.missing = ""
         # Of programs that print little, so many entries are kept at the most.
         self._entries: AppendLog[Entry] = AppendLog(block=128, keep_blocks=64)
-        self.start = self.size_bytes = 0
+        self.start = self.size_bytes = self.written = 0
         self.rotated: tuple[Rotated, ...] = ()
         self._monitored = 0  # number of the kubelet's last look
 
@@ -107,6 +108,7 @@ class LogFile(Flat):
         other = LogFile.__new__(LogFile)
         other.missing, other._entries, other.rotated = self.missing, self._entries.copy(), self.rotated
         other.start, other.size_bytes, other._monitored = self.start, self.size_bytes, self._monitored
+        other.written = self.written
         return other
 
     @property
@@ -140,6 +142,7 @@ class LogFile(Flat):
             if self.size_bytes > MAX_BYTES:
                 self._rotate(look * MONITOR_NS)
         self.size_bytes += size
+        self.written += 1
 
     def _rotate(self, t_ns: int) -> None:
         entries = self._entries

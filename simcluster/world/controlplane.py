@@ -24,6 +24,7 @@ from simcluster.models.userland.outcome import Outcome
 from simcluster.telemetry.klog import ComponentLog, klog_line, klog_text
 from simcluster.telemetry.logs import LogFile
 from simcluster.telemetry.metrics.columns import Samples
+from simcluster.telemetry.metrics.sheets import Sheets
 from simcluster.world import apimetrics, etcdmetrics
 from simcluster.world.apigate import ETCD_TIMEOUT, GatedApi
 from simcluster.world.apisocket import answered
@@ -389,7 +390,7 @@ class Etcd(Component):
         """What it stores."""
         if call.path != "/metrics":
             return None
-        return {**etcdmetrics.samples(self.api.store), **self.durations.etcd()}
+        return {**etcdmetrics.samples(self.api.store), **Sheets(self.durations.etcd())}
 
     def _serve(self, container_id: str) -> None:
         if container_id in self.processes and not self.api.storing:

@@ -8,8 +8,9 @@ Names, help texts and buckets: etcd 3.5, kube-apiserver 1.32. Left out: reads an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from simcluster.api.servermetrics import Counted
 from simcluster.control.webclient import slowed
 from simcluster.engine import MILLISECOND, SECOND, FlatDict, Simulation
 from simcluster.models.machine.container import Container
@@ -17,7 +18,8 @@ from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.storage.fileload import fsync_ns
 from simcluster.models.machine.storage.service import Rates
 from simcluster.models.traffic.cluster.spread import Scale, Spread, parts
-from simcluster.telemetry.metrics.columns import Group, Labels, Row
+from simcluster.telemetry.metrics.block import Sheet
+from simcluster.telemetry.metrics.columns import Columns, Labels
 
 if TYPE_CHECKING:
     from simcluster.world.apigate import GatedApi
@@ -31,6 +33,8 @@ USUAL_FSYNC_NS = MILLISECOND
 #: etcd commits its backend ten times a second, if there is something to commit (`--backend-batch-interval`).
 COMMITS_PER_S = 10
 _SQUARED_CV = 0.5
+#: Looks that wait to be spread over buckets until somebody asks, at the most.
+MOST_KEPT = 32
 #: ExponentialBuckets(0.001, 2, 14) of etcd; those of kube-apiserver.
 _DISK_S = tuple(0.001 * 2**power for power in range(14))
 _REQUEST_S = (
@@ -52,6 +56,21 @@ COMMIT = Scale(
 _OPERATIONS = {"POST": "create", "DELETE": "delete", "DELETECOLLECTION": "delete"}
 
 
+class Came(NamedTuple):
+    """Writes between two looks.
+
+    Attributes:
+        writes: how many.
+        fsync_ns, work_ns: means of an fsync, and of the server's own work.
+        served: how many requests of each kind.
+    """
+
+    writes: int
+    fsync_ns: float
+    work_ns: int
+    served: tuple[tuple[Counted, int], ...]
+
+
 class WriteDurations:
     """Durations of all writes since the processes began, as etcd and the API server tell them."""
 
@@ -60,6 +79,7 @@ class WriteDurations:
         self._of_etcd, self._of_api = self._fresh()
         self._version = 0
         self._seen: dict[tuple[object, ...], int] = FlatDict()
+        self._came: list[Came] = []  # what is not spread over the buckets yet
         self._containers: tuple[Container | None, Container | None] = (None, None)
         sim.every(LOOK_NS, self._settle)
 
@@ -68,6 +88,7 @@ class WriteDurations:
 
     def started(self, etcd: Container | None = None, server: Container | None = None) -> None:
         """A process has started: it has counted nothing yet."""
+        self._spread()
         before = self._containers
         self._containers = (etcd or before[0], server or before[1])
         of_etcd, of_api = self._fresh()
@@ -76,45 +97,61 @@ class WriteDurations:
         if server is not None:
             self._of_api = of_api
 
-    def etcd(self) -> dict[Group, Row]:
+    def etcd(self) -> dict[Columns, Sheet]:
         """What etcd shows."""
+        self._spread()
         fsyncs, commits = self._of_etcd
-        return {**fsyncs.rows(), **commits.rows()}
+        return {**fsyncs.sheets(), **commits.sheets()}
 
-    def server(self) -> dict[Group, Row]:
+    def server(self) -> dict[Columns, Sheet]:
         """What the API server shows."""
+        self._spread()
         requests, storage = self._of_api
-        return {**requests.rows(), **storage.rows()}
+        return {**requests.sheets(), **storage.sheets()}
 
     def _settle(self) -> None:
-        """Spread what came since the last time."""
+        """See what came since the last time, and by which laws it lasted."""
         version = self.api.store.version
         count, self._version = version - self._version, version
         if not count:
             return
         mean = self._fsync_ns(count)
-        variance = _SQUARED_CV * mean * mean
-        fsyncs, commits = self._of_etcd
         work = WORK_NS if self._containers[1] is None else slowed(self._containers[1], WORK_NS)
-        written, committed, whole, stored = parts(
-            (
+        served = []
+        for key, total in self.api.served.counts.items():
+            new = total - self._seen.get(key, 0)
+            if new:
+                self._seen[key] = total
+                served.append((key, new))
+        self._came.append(Came(count, mean, work, tuple(served)))
+        if len(self._came) == MOST_KEPT:
+            self._spread()
+
+    def _spread(self) -> None:
+        """Spread over the buckets what came."""
+        came, laws = self._came, list[tuple[Scale, float, float]]()
+        for one in came:
+            mean, work = one.fsync_ns, one.work_ns
+            variance = _SQUARED_CV * mean * mean
+            laws += (
                 (FSYNC, mean, variance),
                 (COMMIT, 1.5 * mean, 2.25 * variance),
                 (REQUESTS, mean + work, variance + _SQUARED_CV * work * work),
                 (STORAGE, mean + MILLISECOND / 2, variance),
             )
-        )
-        fsyncs.add((), count, written)
-        commits.add((), min(count, COMMITS_PER_S * LOOK_NS // SECOND), committed)
+        if not came:
+            return
+        found = iter(parts(laws))
+        fsyncs, commits = self._of_etcd
         requests, storage = self._of_api
-        for key, served in self.api.served.counts.items():
-            new = served - self._seen.get(key, 0)
-            if new:
-                self._seen[key] = served
-                verb, group, version_, resource, subresource, scope, _ = key
-                requests.add(_labels(verb, group, version_, resource, subresource, scope), new, whole)
+        for one, written, committed, whole, stored in zip(came, found, found, found, found, strict=True):
+            fsyncs.add((), one.writes, written)
+            commits.add((), min(one.writes, COMMITS_PER_S * LOOK_NS // SECOND), committed)
+            for (verb, group, version, resource, subresource, scope, _), new in one.served:
+                requests.add(_labels(verb, group, version, resource, subresource, scope), new, whole)
                 kind = f"{resource}.{group}" if group else resource
                 storage.add((("operation", _OPERATIONS.get(verb, "update")), ("type", kind)), new, stored)
+        came.clear()
 
     def _fsync_ns(self, count: int) -> float:
         """What an fsync takes on etcd's drive now, beside everybody's load."""

@@ -41,6 +41,48 @@ SERVER = 'span_kind="SPAN_KIND_SERVER",service_name="{}"'
 TRACING = ("frontend", "checkoutservice", "productcatalogservice", "currencyservice", "recommendationservice")
 
 
+class Crowd(NamedTuple):
+    """Users who come by the same entry, where nobody tells them apart."""
+
+    loads: tuple[UserLoad, ...]
+
+    @property
+    def namespace(self) -> str:
+        """Of the entry."""
+        return self.loads[0].namespace
+
+    @property
+    def service(self) -> str:
+        """The entry."""
+        return self.loads[0].service
+
+    @property
+    def timeout_ns(self) -> int:
+        """After which the least patient give up."""
+        return min(load.timeout_ns for load in self.loads)
+
+    def window(self, begin_ns: int, end_ns: int) -> UserStats:
+        """What they met together."""
+        met = [load.window(begin_ns, end_ns) for load in self.loads]
+        kinds = dict.fromkeys(kind for one in met for kind in one.errors)
+        return UserStats(
+            sent=sum(one.sent for one in met),
+            ok=sum(one.ok for one in met),
+            failed=sum(one.failed for one in met),
+            errors={kind: sum(one.errors.get(kind, 0) for one in met) for kind in kinds},
+            latencies=tuple(part for one in met for part in one.latencies),
+            in_flight_before=sum(one.in_flight_before for one in met),
+        )
+
+
+def crowds(world: World) -> list[Crowd]:
+    """All users of a world, by their entries."""
+    found = dict[tuple[str, str], list[UserLoad]]()
+    for load in world.traffic.users.values():
+        found.setdefault((load.namespace, load.service), []).append(load)
+    return [Crowd(tuple(loads)) for loads in found.values()]
+
+
 class Lines(NamedTuple):
     """LogQL of an entry's lines of requests: stages that leave those that failed, those that did not (with `took`)."""
 
@@ -119,27 +161,27 @@ def distance(met: UserStats, seen: Mapping[float, float]) -> float:
     return max((abs(share - below(met, bound)) for bound, share in seen.items()), default=0.0)
 
 
-def as_served(world: World, load: UserLoad, met: UserStats) -> UserStats:
+def as_served(world: World, load: Crowd, met: UserStats) -> UserStats:
     """The same, but for what slow links add on the users' way to their entry, which no server sees."""
     if world.network.links.calm:
         return met
     plan, found = world.traffic.plan, list[Component]()
     for each, edges in zip(world.traffic.users.values(), plan.roots, strict=True):
-        for edge in edges if each is load else ():
+        for edge in edges if each in load.loads else ():
             for target in edge.targets:
-                share = edge.call.count * edge.ok * target.weight
+                share = each.rps * edge.call.count * edge.ok * target.weight
                 found.append(Component(round(10**6 * share), plan.nodes[target.node].latency))
     return replace(met, latencies=tuple(found))
 
 
-def of_users(world: World, load: UserLoad, late_ns: int = LATE_NS) -> tuple[UserStats, int]:
+def of_users(world: World, load: Crowd, late_ns: int = LATE_NS) -> tuple[UserStats, int]:
     """What they met, and how many of their requests an error answered."""
     now = world.now - late_ns
     met = load.window(now - SPAN_S * SECOND, now)
     return met, met.errors.get(STATUS, 0)
 
 
-def counters_of(load: UserLoad) -> Counters:
+def counters_of(load: Crowd) -> Counters:
     """Who counts the requests of these users: their entry's spans, or an ingress controller."""
     if load.service.startswith("ingress-nginx-controller"):
         return INGRESS
@@ -149,7 +191,7 @@ def counters_of(load: UserLoad) -> Counters:
     return Counters(fine, bad, bucket, BOUNDS)
 
 
-def metrics_agree(world: World, load: UserLoad) -> bool:
+def metrics_agree(world: World, load: Crowd) -> bool:
     """Compare with what was so as many seconds ago as spans and scrapes may be late; whether there was enough."""
     counters = counters_of(load)
     fine, bad = (asked(world, f"sum({since(each)}) or vector(0)") for each in (counters.fine, counters.bad))
@@ -169,7 +211,7 @@ def metrics_agree(world: World, load: UserLoad) -> bool:
     return True
 
 
-def logs_agree(world: World, load: UserLoad, app: str) -> bool:
+def logs_agree(world: World, load: Crowd, app: str) -> bool:
     """Counts of lines, and the durations that they state; whether the entry prints any."""
     store, lines = world.lines, LINES.get(app)
     if store is None or lines is None:
@@ -198,7 +240,7 @@ def logs_agree(world: World, load: UserLoad, app: str) -> bool:
     return True
 
 
-def entered(world: World, load: UserLoad) -> list[Span]:
+def entered(world: World, load: Crowd) -> list[Span]:
     """First spans of requests of users, in every Jaeger that there is."""
     end_us = unix_us(world.now - LATE_NS)
     found = []
@@ -211,7 +253,7 @@ def entered(world: World, load: UserLoad) -> list[Span]:
     return found
 
 
-def traces_agree(world: World, load: UserLoad) -> bool:
+def traces_agree(world: World, load: Crowd) -> bool:
     """Shares of sampled requests; whether there were enough of them (an ingress controller traces nothing)."""
     if counters_of(load) is INGRESS:
         return False
@@ -237,7 +279,7 @@ def compared(task_id: str) -> tuple[World, set[str]]:
     """A task's world, and by what it could be compared."""
     world = observed(task_id)
     app, found = str(tasks.load(task_id).app), set[str]()
-    for load in world.traffic.users.values():
+    for load in crowds(world):
         spans = app not in SPANLESS
         said = (spans and metrics_agree(world, load), logs_agree(world, load, app), traces_agree(world, load))
         found |= {name for name, there in zip(("metrics", "logs", "traces"), said, strict=True) if there}

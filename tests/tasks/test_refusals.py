@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ _HERE = Path(__file__).parent
 _NOISE = Path(plan.__file__).parent / "profiles"
 
 
+@cache
 def _steps() -> dict[str, dict]:
     """Fault -> the first step of a task that has it."""
     found: dict[str, dict] = {}

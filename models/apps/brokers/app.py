@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from simcluster.models.apps.brokers.kafka import KafkaProgram
+from simcluster.models.apps.brokers.rabbitmq import RabbitProgram
 
-PROGRAMS = {"kafka": KafkaProgram}
+PROGRAMS = {"kafka": KafkaProgram, "rabbitmq": RabbitProgram}

@@ -458,7 +458,7 @@ def script_of(path: str, text: str) -> str:
 
 def _words(line: str) -> list[str]:
     try:
-        return shlex.split(line, comments=True)
+        return shlex.split(line[:10_000], comments=True)
     except ValueError:
         return line.split()
 
@@ -498,6 +498,8 @@ def _arguments(text: str, now_ns: int = 0) -> list[Any]:
     quoted = re.sub(r",\s*([}\]])", r"\1", quoted)
     try:
         found = json.loads(f"[{quoted}]")
+    except RecursionError:
+        raise ShellError("RangeError", "Maximum call stack size exceeded") from None
     except ValueError:
         raise ShellError("SyntaxError", f"Unexpected token in {text}") from None
     return list(found)

@@ -19,7 +19,8 @@ from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.shell.tree import FileTree
 from simcluster.models.traffic.cluster.address import parse_address
 from simcluster.models.traffic.cluster.spanmetrics import BOUNDS_MS, Buckets, SpanMeter
-from simcluster.telemetry.metrics.columns import Exposed, Group, Row, Samples
+from simcluster.telemetry.metrics.columns import Samples
+from simcluster.telemetry.metrics.sheets import Sheets
 from simcluster.telemetry.traces.span import Span
 
 #: Of the exporter for Prometheus.
@@ -33,11 +34,11 @@ class CollectorProgram(DaemonProgram):
 
     _onward: tuple[tuple[str, int], ...] = ()  # where spans go on to
     _meter: SpanMeter | None = None
-    _shown: Exposed | None = None
+    _shown: Sheets | None = None
 
     def exposition(self, call: Call) -> Samples | Answer | None:
         """What was flushed last."""
-        return (self._shown or {}) if call.port == PORT and call.path == "/metrics" else None
+        return (self._shown or Sheets({})) if call.port == PORT and call.path == "/metrics" else None
 
     def _ready(self) -> None:
         try:
@@ -83,12 +84,7 @@ class CollectorProgram(DaemonProgram):
         if meter is None or not self._serving:
             return
         meter.advance(self.container.sim.now)
-        rows, before = meter.rows(), self._shown
-        changed: list[tuple[Group, Row | None]]
-        changed = [item for item in rows.items() if before is None or before.get(item[0]) != item[1]]
-        number = 0 if before is None else before.mark[1] + 1
-        after = None if before is None else before.mark
-        self._shown = Exposed(rows, (self.container.container_id, number), after, changed)
+        self._shown = meter.samples()
 
 
 def _buckets(args: tuple[str, ...], files: FileTree) -> Buckets:

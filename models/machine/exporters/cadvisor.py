@@ -8,19 +8,29 @@ stamps of single samples.
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from simcluster.engine import FlatDict
 from simcluster.engine.clock import unix_seconds
-from simcluster.models.machine.container import Container, Sandbox
+from simcluster.models.machine.container import Container, Sandbox, cpu_times
 from simcluster.models.machine.kernel import cgroupfiles, memory
-from simcluster.models.machine.kernel.cfs import CpuStat
+from simcluster.models.machine.kernel.cfs import periods_of
+from simcluster.models.machine.kernel.cgroupfiles import faults_of
 from simcluster.models.machine.kernel.cgroups import PODS, scope_of, weight_of
+from simcluster.models.machine.kernel.cputime import ALL_PARTS, USER_PARTS
 from simcluster.models.machine.kernel.pids import PER_CONTAINER
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.storage.usage import written_bytes
+from simcluster.models.machine.storage.usage import layer_bytes
 from simcluster.telemetry.exposition import instant
-from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Metric, Row, Samples, counter, gauge, labels
+from simcluster.telemetry.metrics.block import Sheet
+from simcluster.telemetry.metrics.columns import Columns, Labels, Metric, Row, counter, gauge, labels
+from simcluster.telemetry.metrics.sheets import Layouts, Sheets
+
+Whole: TypeAlias = NDArray[np.int64]
 
 _TOTAL = labels(cpu="total")
 _CPU = (counter("container_cpu_usage_seconds_total", "Cumulative cpu time consumed in seconds.", _TOTAL),)
@@ -90,10 +100,9 @@ _MACHINE = Columns(
         counter("machine_scrape_error", "1 if there was an error while getting machine metrics, 0 otherwise."),
     )
 )
-_ROOT_DEVICE = Group(
-    _ROOT_FS,
-    (("container", ""), ("device", "/dev/nvme0n1p2"), ("id", "/"), ("image", ""), ("name", ""), ("namespace", ""),
-     ("pod", "")),
+_ROOT_DEVICE = (
+    ("container", ""), ("device", "/dev/nvme0n1p2"), ("id", "/"), ("image", ""), ("name", ""), ("namespace", ""),
+    ("pod", ""),
 )  # fmt: skip
 #: Of a pod's sandbox: its interface.
 _NETWORK = Columns(
@@ -114,156 +123,261 @@ _NETWORK = Columns(
 #: The image of sandboxes (containerd's default for Kubernetes 1.32).
 PAUSE = "registry.k8s.io/pause:3.10"
 _TIERS = ("besteffort", "burstable")
+#: Columns that change only with what a container holds (`_still`), of page faults, and of the present instant.
+_STILL = [
+    CONTAINER.by_name[f"container_{name}"][0] for name in (
+        "memory_working_set_bytes", "memory_usage_bytes", "memory_rss", "memory_cache", "memory_mapped_file",
+        "memory_max_usage_bytes", "memory_failcnt",
+    )
+]  # fmt: skip
+_FAULTS, _MAJOR = CONTAINER.by_name["container_memory_failures_total"]
+_STILL += [_MAJOR, *(CONTAINER.by_name[f"container_{name}"][0] for name in (
+    "oom_events_total", "threads", "file_descriptors", "fs_usage_bytes",
+))]  # fmt: skip
+_SEEN = CONTAINER.by_name["container_last_seen"][0]
 
 
 class _Known(NamedTuple):
     """What a container's series are called.
 
     Attributes:
-        group: its own; pod: that of its pod; path: of its pod's control group.
+        own: labels of its own; pod: those of its pod; path: of its pod's control group.
     """
 
-    group: Group
-    pod: Group
+    own: Labels
+    pod: Labels
     path: str
 
 
-class _Sum:
-    """Of containers of one pod: CPU time in microseconds, bytes, how many there are."""
+class _Part:
+    """Containers of one form, and their numbers as they were shown last.
 
-    __slots__ = ("count", "group", "held", "used")
+    Attributes:
+        places: of its containers among all; table: a row for each; marks: from what their rows were made; touched:
+            pages that were touched for the first time or mapped.
+    """
 
-    def __init__(self, group: Group) -> None:
-        self.group = group
-        self.used = self.held = self.count = 0
+    def __init__(self, form: Columns, runs: Sequence[Container], places: Sequence[int]) -> None:
+        self.form, self.places = form, np.array(places, dtype=np.int64)
+        self.table = np.zeros((len(places), len(form)))
+        self.marks: list[tuple[int, ...]] = [()] * len(places)
+        self.touched = np.zeros(len(places), dtype=np.int64)
+        specs = [runs[place].spec for place in places]
+        for name, values in (
+            ("container_spec_cpu_period", [100_000] * len(places)),
+            ("container_spec_cpu_shares", [_shares(spec.cpu_request) for spec in specs]),
+            ("container_spec_memory_limit_bytes", [spec.memory_limit or 0 for spec in specs]),
+            ("container_processes", [1] * len(places)),
+            ("container_start_time_seconds", [instant(runs[place].started_ns) for place in places]),
+        ):
+            self.table[:, form.by_name[name][0]] = values
+        limits = [spec.cpu_limit for spec in specs]
+        if form is LIMITED:
+            self.limits = np.array([limit or 0.0 for limit in limits])
+            self.started = np.array([runs[place].started_ns for place in places], dtype=np.int64)
+            self.table[:, form.by_name["container_spec_cpu_quota"][0]] = (self.limits * 100_000).astype(np.int64)
+
+
+class _Roster:
+    """The containers that ran when somebody looked last, and what does not change until others do.
+
+    Attributes:
+        runs, specs: of each; own: labels of each.
+        pods: labels of their pods, in the order of their first containers; begins: where each pod's containers begin.
+        members: of every slice above pods (`_SLICES`), whether a pod lies in it.
+    """
+
+    def __init__(self, runs: list[Container], known: Mapping[str, _Known]) -> None:
+        self.runs, self.specs = runs, [run.spec for run in runs]
+        entries = [known[run.container_id] for run in runs]
+        self.own = [entry.own for entry in entries]
+        pods = {entry.path: (place, entry.pod) for place, entry in reversed(list(enumerate(entries)))}
+        self.pods = dict(sorted(pods.items(), key=_place_of))
+        self.whose = np.array([list(self.pods).index(entry.path) for entry in entries], dtype=np.int64)
+        self.counts = np.bincount(self.whose, minlength=len(self.pods))
+        self.members = np.zeros((len(_SLICES), len(self.pods)), dtype=np.int64)
+        for number, path in enumerate(self.pods):
+            for above in _above(path):
+                self.members[_SLICES.index(above), number] = 1
+        limited = [run.spec.cpu_limit is not None for run in runs]
+        self.parts = [
+            _Part(form, runs, [place for place, each in enumerate(limited) if each == wanted])
+            for form, wanted in ((CONTAINER, False), (LIMITED, True))
+            if wanted in limited
+        ]
+
+    def by_pod(self, amounts: Whole) -> Whole:
+        """Sums of what single containers have, by pod."""
+        found = np.zeros(len(self.pods), dtype=np.int64)
+        np.add.at(found, self.whose, amounts)
+        return found
+
+
+def _place_of(item: tuple[str, tuple[int, Labels]]) -> int:
+    return item[1][0]
 
 
 class CAdvisor:
-    """The exporter of one node; it remembers labels of containers, which cost more than their numbers."""
+    """The exporter of one node.
+
+    It remembers labels of containers, and their last numbers: of most of them only CPU time moves.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self._groups: dict[str, _Known] = FlatDict()  # by container id
-        self._cards: dict[str, Group] = FlatDict()  # by sandbox id
+        self._known: dict[str, _Known] = FlatDict()  # by container id
+        self._cards: dict[str, Labels] = FlatDict()  # by sandbox id
+        self._layouts = Layouts()
+        self._roster: _Roster | None = None
 
-    def samples(self) -> Samples:
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_roster": None}  # made anew when somebody asks
+
+    def samples(self) -> Sheets:
         """Everything now."""
-        machine, known = self.machine, self._groups
-        found: dict[Group, Row] = {}
-        pods: dict[str, _Sum] = {}
-        kept: dict[str, _Known] = FlatDict()
-        moved = {owner: None for owner, _ in machine.os.load.io}
-        seen = float(unix_seconds(machine.sim.now))
-        for run in machine.runtime.containers():
-            if not run.running:
-                continue
-            entry = known.get(run.container_id) or _described(run)
-            kept[run.container_id] = entry
-            stat = run.cpu_stat()
-            found[entry.group] = entry.group.columns.row(self._numbers(run, stat, run.container_id in moved, seen))
-            total = pods.get(entry.path)
-            if total is None:
-                total = pods[entry.path] = _Sum(entry.pod)
-            total.used += stat.usage_usec
-            total.held += run.memory_bytes
-            total.count += 1
-        self._groups = kept
-        self._io(found, kept)
-        self._sums(found, pods)
+        machine, layouts = self.machine, self._layouts
+        runs = [run for run in machine.runtime.containers() if run.state == "running"]
+        roster = self._roster
+        if roster is None or roster.runs != runs or roster.specs != [run.spec for run in runs]:
+            roster = self._roster = self._met(runs)
+        found: dict[Columns, Sheet] = {}
+        used = np.array(cpu_times(runs), dtype=np.int64)
+        facts = self._facts(runs)
+        for part in roster.parts:
+            self._refresh(part, runs, used[part.places], facts)
+            own = [roster.own[place] for place in part.places.tolist()]
+            found[part.form] = layouts.table(part.form, own, part.table)
+        self._io(found, roster)
+        found[_SUM] = self._sums(roster, used // 1000, np.array([run.memory_bytes for run in runs], dtype=np.int64))
         self._network(found)
         disk = machine.disk_usage()
         numbers = (disk.total_bytes, disk.used_bytes, disk.total_inodes, disk.free_inodes)
-        found[_ROOT_DEVICE] = _ROOT_FS.row(numbers)
+        found[_ROOT_FS] = layouts.sheet(_ROOT_FS, {_ROOT_DEVICE: _ROOT_FS.row(numbers)})
         boot = labels(
             boot_id=machine.identity.boot_id,
             machine_id=machine.identity.machine_id,
             system_uuid=machine.identity.system_uuid,
         )
-        found[Group(_MACHINE, boot)] = _MACHINE.row((machine.cpu_cores, machine.memory_bytes, 0))
-        return found
+        found[_MACHINE] = layouts.sheet(_MACHINE, {boot: _MACHINE.row((machine.cpu_cores, machine.memory_bytes, 0))})
+        return Sheets(found)
 
-    def _network(self, found: dict[Group, Row]) -> None:
-        """Pods' interfaces, which belong to their sandboxes."""
-        machine, now, cards = self.machine, self.machine.sim.now, self._cards
-        kept: dict[str, Group] = FlatDict()
-        for sandbox in machine.runtime.sandboxes.values():
-            if sandbox.veth is not None:
-                group = kept[sandbox.sandbox_id] = cards.get(sandbox.sandbox_id) or _card(sandbox)
-                heard, came, said, went = sandbox.veth.counted(now)
-                found[group] = _NETWORK.row((heard, 0, 0, came, said, 0, 0, went))
-        self._cards = kept
+    def _met(self, runs: list[Container]) -> _Roster:
+        """What there is to remember of these containers."""
+        before = self._known
+        self._known = FlatDict()
+        for run in runs:
+            self._known[run.container_id] = before.get(run.container_id) or _described(run)
+        return _Roster(runs, self._known)
 
-    def _numbers(self, run: Container, stat: CpuStat, moved: bool, seen: float) -> list[float]:
-        """Numbers of a container; `moved`: whether it has read or written, `seen`: the present instant."""
-        machine, spec = self.machine, run.spec
-        anonymous, limit, uid = run.memory_bytes, spec.memory_limit, spec.pod_uid
-        cache = memory.file_bytes(machine, run) if moved else memory.program_bytes(run)
-        if limit is not None:
-            cache = max(0, min(cache, limit - anonymous))
-        shared = machine.os.shm.used(uid)
-        loaded = cgroupfiles.loaded_bytes(run)
-        peak = max(run.memory_peak, anonymous) + loaded
-        numbers: list[float] = [
-            stat.usage_usec / 1e6,
-            stat.user_usec / 1e6,
-            stat.system_usec / 1e6,
-            # What is not inactive file: cAdvisor takes that off the usage.
-            anonymous + shared,
-            anonymous + cache + shared,
-            anonymous,
-            cache,
-            cache * 2 // 3,
-            0,
-            peak if limit is None else min(peak, limit),
-            run.memory_full + run.oom_kills,
-            cgroupfiles.faults(run),
-            loaded // cgroupfiles.READ_AHEAD,
-            run.oom_kills,
-            100_000,
-            _shares(spec.cpu_request),
-            limit or 0,
-            0,
-            1,
-            PER_CONTAINER + machine.os.pids.extra(uid),
-            machine.os.descriptors.held(run),
-            instant(run.started_ns),
-            seen,
-            written_bytes(run),
+    def _facts(self, runs: Sequence[Container]) -> list[tuple[int, ...]]:
+        """Of every container what its numbers follow from, but for CPU time and what its form says.
+
+        Bytes it holds, has touched, at most, in caches, in shared memory, of data at most, in its layer; how often it
+        came up against its limit, was killed; tasks, descriptors; how long its quota has stopped it.
+        """
+        machine, uids = self.machine, [run.spec.pod_uid for run in runs]
+        return [
+            (
+                *(run.memory_bytes, run.memory_grown, run.memory_peak, cache, shared, data),
+                0 if run.written is None else layer_bytes(run.written),
+                *(run.memory_full, run.oom_kills, extra, held, run.throttled_ns),
+            )
+            for run, cache, shared, data, extra, held in zip(
+                runs,
+                memory.each_file_bytes(machine, runs),
+                machine.os.shm.used_by(uids),
+                memory.each_file_peak(machine, runs),
+                machine.os.pids.extras(uids),
+                machine.os.descriptors.each(runs),
+                strict=True,
+            )
         ]
-        if spec.cpu_limit is not None:
-            quota = int(spec.cpu_limit * 100_000)
-            numbers += (quota, stat.nr_periods, stat.nr_throttled, stat.throttled_usec / 1e6)
-        return numbers
 
-    def _io(self, found: dict[Group, Row], known: dict[str, _Known]) -> None:
+    def _refresh(self, part: _Part, runs: Sequence[Container], used: Whole, facts: Sequence[tuple[int, ...]]) -> None:
+        """Bring the numbers of containers of a form up to now."""
+        table, places = part.table, part.places.tolist()
+        for row, place in enumerate(places):
+            mark = facts[place]
+            if part.marks[row] != mark:
+                part.marks[row] = mark
+                numbers, part.touched[row] = _still(mark, runs[place].spec.memory_limit)
+                table[row, _STILL] = numbers
+        usage = used // 1000
+        user = usage * USER_PARTS // ALL_PARTS
+        table[:, 0], table[:, 1], table[:, 2] = usage / 1e6, user / 1e6, (usage - user) / 1e6
+        table[:, _FAULTS] = part.touched + faults_of(used)
+        table[:, _SEEN] = unix_seconds(self.machine.sim.now)
+        if part.form is LIMITED:
+            stopped = np.array([mark[-1] for mark in part.marks], dtype=np.int64)
+            ages = self.machine.sim.now - part.started
+            table[:, -3], table[:, -2] = periods_of(used, stopped, ages, part.limits, self.machine.cpu_cores)
+            table[:, -1] = stopped // 1000 / 1e6
+
+    def _network(self, found: dict[Columns, Sheet]) -> None:
+        """Pods' interfaces, which belong to their sandboxes."""
+        now, cards = self.machine.sim.now, self._cards
+        there = [one for one in self.machine.runtime.sandboxes.values() if one.veth is not None]
+        self._cards = FlatDict({one.sandbox_id: cards.get(one.sandbox_id) or _card(one) for one in there})
+        if there:
+            table = np.zeros((len(there), len(_NETWORK)))
+            # Bytes and packets received, bytes and packets transmitted.
+            table[:, (0, 3, 4, 7)] = [one.veth.counted(now) for one in there if one.veth is not None]
+            found[_NETWORK] = self._layouts.table(_NETWORK, list(self._cards.values()), table)
+
+    def _io(self, found: dict[Columns, Sheet], roster: _Roster) -> None:
+        rows: dict[Labels, Row] = {}
         for (owner, disk), counted in self.machine.os.load.io.items():
-            if owner in known:
+            entry = self._known.get(owner)
+            if entry is not None:
                 read, written, reads, writes = counted
-                own = tuple(sorted((*known[owner].group.labels, ("device", f"/dev/{disk}"))))
-                found[Group(_TRAFFIC, own)] = _TRAFFIC.row((read, written, reads, writes))
+                rows[_on_drive(entry.own, disk)] = _TRAFFIC.row((read, written, reads, writes))
+        if rows:
+            found[_TRAFFIC] = self._layouts.sheet(_TRAFFIC, rows)
 
-    def _sums(self, found: dict[Group, Row], pods: dict[str, _Sum]) -> None:
+    def _sums(self, roster: _Roster, usage: Whole, held: Whole) -> Sheet:
         """Pods, the slices above them, and the machine as a whole."""
-        machine = self.machine
-        slices = {path: _Sum(_slice(path)) for path in (PODS, *(_tier(tier) for tier in _TIERS))}
-        for path, pod in pods.items():
-            found[pod.group] = _SUM.row(((pod.used + self._gone(path)) / 1e6, pod.held, pod.count))
-            for above in _above(path):
-                total = slices[above]
-                total.used += pod.used
-                total.held += pod.held
-                total.count += pod.count
-        running = slices[PODS].count
-        for path, total in slices.items():
-            used = total.used + self._gone(path)
-            if used:
-                found[total.group] = _SUM.row((used / 1e6, total.held, total.count))
-        found[_slice("")] = _SUM.row((machine.cpu_ns() // 1000 / 1e6, machine.memory_used(), running))
+        machine, count = self.machine, len(roster.pods)
+        whole = np.zeros((count, 3), dtype=np.int64)
+        whole[:, 0], whole[:, 1], whole[:, 2] = roster.by_pod(usage), roster.by_pod(held), roster.counts
+        slices = roster.members @ whole
+        if machine.runtime.past_groups:
+            whole[:, 0] += [self._gone(path) for path in roster.pods]
+            slices[:, 0] += [self._gone(path) for path in _SLICES]
+        above = [place for place, used in enumerate(slices[:, 0].tolist()) if used]
+        table = np.concatenate((whole, slices[above], slices[:1]), dtype=np.float64)
+        table[:, 0] /= 1e6
+        table[-1, :2] = machine.cpu_ns() // 1000 / 1e6, machine.memory_used()
+        names = [*[pod for _, pod in roster.pods.values()], *[_slice(_SLICES[place]) for place in above], _slice("")]
+        return self._layouts.table(_SUM, names, table)
 
     def _gone(self, path: str) -> int:
         """CPU time of containers in a group that have ended, microseconds."""
         past = self.machine.runtime.past_groups.get(path)
         return 0 if past is None else past.get(("cpu.stat", "usage_usec"), 0)
+
+
+def _still(mark: tuple[int, ...], limit: int | None) -> tuple[list[int], int]:
+    """Numbers of a container in the columns `_STILL`, and pages it has touched; see `CAdvisor._facts`."""
+    anonymous, grown, peak, cache, shared, data, layer, full, kills, extra, descriptors, _ = mark
+    loaded = cgroupfiles.loaded_of(peak)
+    if limit is not None:
+        cache = max(0, min(cache, limit - anonymous))
+    peak = max(peak, anonymous) + loaded + data
+    return [
+        # What is not inactive file: cAdvisor takes that off the usage.
+        anonymous + shared,
+        anonymous + cache + shared,
+        anonymous,
+        cache,
+        min(cache, memory.program_of(anonymous)) * 2 // 3,
+        peak if limit is None else min(peak, limit),
+        full + kills,
+        loaded // cgroupfiles.READ_AHEAD,
+        kills,
+        PER_CONTAINER + extra,
+        descriptors,
+        layer,
+    ], (grown + loaded) // 4096
 
 
 def _whole(group: str, namespace: str = "", pod: str = "") -> Labels:
@@ -274,6 +388,9 @@ def _whole(group: str, namespace: str = "", pod: str = "") -> Labels:
 
 def _tier(tier: str) -> str:
     return f"{PODS}/kubepods-{tier}.slice"
+
+
+_SLICES = (PODS, *(_tier(tier) for tier in _TIERS))
 
 
 @functools.lru_cache(maxsize=256)
@@ -300,17 +417,20 @@ def _described(run: Container) -> _Known:
         pod=spec.pod_name,
     )
     above = path.rpartition("/")[0]
-    pod = Group(_SUM, _whole(f"/{above}", namespace=spec.namespace, pod=spec.pod_name))
-    return _Known(Group(CONTAINER if spec.cpu_limit is None else LIMITED, own), pod, above)
+    return _Known(own, _whole(f"/{above}", namespace=spec.namespace, pod=spec.pod_name), above)
+
+
+@functools.lru_cache(maxsize=4096)
+def _on_drive(own: Labels, disk: str) -> Labels:
+    return tuple(sorted((*own, ("device", f"/dev/{disk}"))))
 
 
 @functools.lru_cache(maxsize=16)
-def _slice(path: str) -> Group:
-    return Group(_SUM, _whole(f"/{path}"))
+def _slice(path: str) -> Labels:
+    return _whole(f"/{path}")
 
 
-def _card(sandbox: Sandbox) -> Group:
+def _card(sandbox: Sandbox) -> Labels:
     path = f"{sandbox.group.path(sandbox.pod_uid)}/{scope_of(sandbox.sandbox_id)}"
     own = (("container", ""), ("id", f"/{path}"), ("image", PAUSE), ("interface", "eth0"))
-    names = (("name", sandbox.sandbox_id), ("namespace", sandbox.namespace), ("pod", sandbox.pod_name))
-    return Group(_NETWORK, (*own, *names))
+    return (*own, ("name", sandbox.sandbox_id), ("namespace", sandbox.namespace), ("pod", sandbox.pod_name))

@@ -6,10 +6,13 @@ collectors of what the machine does not have (mdadm, xfs, wireless …), and num
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from simcluster.engine import SECOND, FlatDict
+import numpy as np
+
+from simcluster.engine import SECOND
 from simcluster.engine.clock import unix_seconds
 from simcluster.models.machine.cooling import LIMIT_C
 from simcluster.models.machine.cpu import NANOCORES
@@ -18,8 +21,11 @@ from simcluster.models.machine.kernel import interrupts, memory, snmp, thermalfi
 from simcluster.models.machine.kernel.cputime import CpuTime
 from simcluster.models.machine.kernel.thermalfiles import HIGH_C
 from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.storage.counters import Counters
 from simcluster.telemetry.exposition import instant
-from simcluster.telemetry.metrics.columns import Columns, Group, Metric, Row, Samples, counter, gauge, labels
+from simcluster.telemetry.metrics.block import Sheet
+from simcluster.telemetry.metrics.columns import Columns, Labels, Metric, Row, counter, gauge, labels
+from simcluster.telemetry.metrics.sheets import Layouts, Sheets
 
 PORT = 9100
 
@@ -144,37 +150,52 @@ class NodeExporter:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self._groups: dict[tuple[str, str], Group] = FlatDict()
+        self._layouts = Layouts()
 
-    def samples(self) -> Samples:
+    def samples(self) -> Sheets:
         """Everything now."""
-        machine = self.machine
+        machine, layouts = self.machine, self._layouts
         every = machine.os.times.each()
-        found: dict[Group, Row] = {Group(_HOST): _HOST.row(self._host(every))}
-        hertz, throttled = thermalfiles.mhz(machine) * 1e6, machine.cooling.events
-        for number, one in enumerate(every):
-            times = (one.idle, one.iowait, 0, 0, 0, one.steal, one.system, one.user)
-            row = [each / SECOND for each in times]
-            found[self._group(_CPU, "cpu", str(number))] = _CPU.row((*row, hertz, throttled))
+        cards = {name: nic.counters() for name, nic in machine.nics.items()}
+        drives = {disk.name: disk.counted() for disk in machine.disks.values()}
+        found = {
+            _HOST: layouts.sheet(_HOST, {(): _HOST.row(self._host(every, cards, drives))}),
+            _CPU: self._cpus(every),
+        }
+        rows: dict[Labels, Row] = {}
         for name, nic in machine.nics.items():
-            n, up = nic.counters(), int(nic.carrier)
+            n, up = cards[name], int(nic.carrier)
             numbers = [n[f"{way}_{what}"] for way in ("rx", "tx") for what in ("bytes", "packets", "errors", "dropped")]
             state = (up, up, nic.carrier_changes, 1500, nic.speed_mbps * 125_000 if up else -125_000)
-            found[self._group(_NET, "device", name)] = _NET.row((*numbers, *state))
-        self._drives(found)
+            rows[("device", name),] = _NET.row((*numbers, *state))
+        found[_NET] = layouts.sheet(_NET, rows)
+        self._drives(found, drives)
         degrees = int(machine.cooling.temperature_c)
-        for number in range(machine.cpu_cores + 1):
-            sensor = self._group(_SENSOR, "sensor", f"temp{number + 1}")
-            found[sensor] = _SENSOR.row((degrees, int(HIGH_C), int(LIMIT_C)))
-        found[self._named()] = _UNAME.row((1,))
-        return found
+        sensor = _SENSOR.row((degrees, int(HIGH_C), int(LIMIT_C)))
+        sensors = [_sensor(number) for number in range(machine.cpu_cores + 1)]
+        found[_SENSOR] = Sheet(layouts.of(_SENSOR, sensors), sensor * len(sensors))
+        found[_UNAME] = layouts.sheet(_UNAME, {_named(machine.name, machine.identity.kernel_version): _UNAME.row((1,))})
+        return Sheets(found)
 
-    def _host(self, every: Sequence[CpuTime]) -> list[float]:
+    def _cpus(self, every: Sequence[CpuTime]) -> Sheet:
+        """Times of all CPUs."""
+        machine = self.machine
+        table, times = np.zeros((len(every), len(_CPU))), np.array([[each / SECOND for each in one] for one in every])
+        for column, mode in enumerate(_MODES):
+            if mode in CpuTime._fields:
+                table[:, column] = times[:, CpuTime._fields.index(mode)]
+        table[:, -2], table[:, -1] = thermalfiles.mhz(machine) * 1e6, machine.cooling.events
+        return self._layouts.table(_CPU, [_cpu(number) for number in range(len(every))], table)
+
+    def _host(
+        self, every: Sequence[CpuTime], cards: Mapping[str, Mapping[str, int]], drives: Mapping[str, Counters]
+    ) -> list[float]:
         machine, kernel = self.machine, self.machine.os
         info = memory.info(machine, kernel.shared_bytes())
-        values, sockets = snmp.values(machine), snmp.sockets(machine)
+        sockets = snmp.sockets(machine)
+        values = snmp.values(machine, sockets)
         used = sockets.established + sockets.listening
-        raised, switches = interrupts.totals(machine, every)
+        raised, switches = interrupts.totals(machine, every, interrupts.counts_of(cards, drives))
         amounts = (
             info.total, info.free, info.available, info.buffers, info.cached, 0,
             info.anonymous + info.cached // 2, info.cached - info.cached // 2, 0, 0, info.anonymous, info.cached // 3,
@@ -202,47 +223,48 @@ class NodeExporter:
             *(some["memory"].total_usec / 1e6, full["memory"].total_usec / 1e6),
         ]
 
-    def _drives(self, found: dict[Group, Row]) -> None:
-        machine = self.machine
+    def _drives(self, found: dict[Columns, Sheet], drives: Mapping[str, Counters]) -> None:
+        machine, rows = self.machine, dict[Labels, Row]()
         for disk in machine.disks.values():
             if disk.outage is not None and disk.outage.gone:
                 continue
-            f = stat_fields(disk.counted(), disk)
+            f = stat_fields(drives[disk.name], disk)
             numbers = (f[0], f[1], f[2] * 512, f[3] / 1e3, f[4], f[5], f[6] * 512, f[7] / 1e3, f[8], f[9] / 1e3)
-            found[self._group(_DISK, "device", disk.name)] = _DISK.row((*numbers, f[10] / 1e3, f[15], f[16] / 1e3))
+            rows[("device", disk.name),] = _DISK.row((*numbers, f[10] / 1e3, f[15], f[16] / 1e3))
+        if rows:
+            found[_DISK] = self._layouts.sheet(_DISK, rows)
+        rows = {}
         for system in machine.mounts:
             size = system.usage()
             free = size.total_bytes - size.used_bytes
             amounts = (size.total_bytes, free, size.available_bytes, size.total_inodes, size.free_inodes)
-            key = (system.device, system.mount_point)
-            group = self._groups.get(key)
-            if group is None:
-                own = labels(device=f"/dev/{system.device}", fstype="ext4", mountpoint=system.mount_point)
-                group = self._groups[key] = Group(_FILES, own)
-            found[group] = _FILES.row((*amounts, int(system.read_only), int(not system.disk.present)))
+            own = _mounted(system.device, system.mount_point)
+            rows[own] = _FILES.row((*amounts, int(system.read_only), int(not system.disk.present)))
+        found[_FILES] = self._layouts.sheet(_FILES, rows)
 
-    def _group(self, form: Columns, label: str, value: str) -> Group:
-        known = self._groups.get((label, value))
-        if known is None:
-            own = {label: value, **({"chip": "platform_coretemp_0"} if label == "sensor" else {})}
-            known = self._groups[label, value] = Group(form, labels(**own))
-        if known.columns is not form:
-            return Group(form, known.labels)
-        return known
 
-    def _named(self) -> Group:
-        machine = self.machine
-        known = self._groups.get(("uname", ""))
-        if known is None:
-            known = self._groups["uname", ""] = Group(
-                _UNAME,
-                labels(
-                    domainname="(none)",
-                    machine="x86_64",
-                    nodename=machine.name,
-                    release=machine.identity.kernel_version,
-                    sysname="Linux",
-                    version="#45-Ubuntu SMP PREEMPT_DYNAMIC Fri Aug 30 12:02:04 UTC 2024",
-                ),
-            )
-        return known
+@functools.lru_cache(maxsize=1024)
+def _cpu(number: int) -> Labels:
+    return labels(cpu=str(number))
+
+
+@functools.lru_cache(maxsize=1024)
+def _sensor(number: int) -> Labels:
+    return labels(chip="platform_coretemp_0", sensor=f"temp{number + 1}")
+
+
+@functools.lru_cache(maxsize=1024)
+def _mounted(device: str, point: str) -> Labels:
+    return labels(device=f"/dev/{device}", fstype="ext4", mountpoint=point)
+
+
+@functools.lru_cache(maxsize=1024)
+def _named(node: str, version: str) -> Labels:
+    return labels(
+        domainname="(none)",
+        machine="x86_64",
+        nodename=node,
+        release=version,
+        sysname="Linux",
+        version="#45-Ubuntu SMP PREEMPT_DYNAMIC Fri Aug 30 12:02:04 UTC 2024",
+    )

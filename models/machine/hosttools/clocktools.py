@@ -13,7 +13,7 @@ from simcluster.engine.clock import DAY, HOUR, month_name, parse_rfc3339, weekda
 from simcluster.models.machine.imagetools.system import format_date
 from simcluster.models.machine.kernel import chrony
 from simcluster.models.machine.kernel.chrony import POLL_NS
-from simcluster.models.machine.kernel.clock import shown_offset
+from simcluster.models.machine.kernel.clock import MAX_OFFSET_NS, shown_offset
 from simcluster.models.machine.machine import Machine
 from simcluster.models.userland.outcome import Outcome
 
@@ -233,6 +233,8 @@ def _date(machine: Machine, args: list[str], stdin: str) -> Outcome:
             said = f"date: {what} {name}\n{_MORE}" if word.startswith("-") else f"date: invalid date ‘{word}’\n"
             return Outcome("", said, 1)
     if wanted:
+        if abs(shown_ns - machine.sim.now) > MAX_OFFSET_NS:
+            return Outcome("", "date: cannot set date: Invalid argument\n", 1)
         machine.os.clock.step(shown_ns - machine.sim.now)
     return Outcome(format_date(form or "%a %b %e %H:%M:%S UTC %Y", shown_ns) + "\n")
 

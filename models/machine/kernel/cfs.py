@@ -7,10 +7,14 @@ period ends. Left out: the slices of 5 ms in which CPUs fetch quota, and burst.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from simcluster.engine import MILLISECOND, arithmetic
 
+Whole: TypeAlias = NDArray[np.int64]
 #: kubelet: --cpu-cfs-quota-period 100 ms.
 PERIOD_NS = 100 * MILLISECOND
 #: How long a request keeps a CPU before somebody else gets it (EEVDF's base slice on a small machine).
@@ -96,3 +100,14 @@ def statistics(cpu_ns: int, throttled_ns: int, age_ns: int, limit: float | None,
     throttled = int(throttled_ns / stall)
     periods = max(int(elapsed * active), throttled)
     return CpuStat(usage, user, usage - user, periods, throttled, throttled_ns // 1000)
+
+
+def periods_of(
+    cpu_ns: Whole, throttled_ns: Whole, age_ns: Whole, limits: NDArray[np.float64], threads: int
+) -> tuple[Whole, Whole]:
+    """Periods, and those that were throttled, of several groups that have limits, as `statistics` has them."""
+    elapsed = np.maximum(1, age_ns) / PERIOD_NS
+    active = 1.0 - arithmetic.exp_array(-np.minimum(50.0, cpu_ns / SLICE_NS / elapsed))
+    stall = np.maximum(PERIOD_NS - limits * PERIOD_NS / max(1, threads), 0.01 * PERIOD_NS)
+    throttled = (throttled_ns / stall).astype(np.int64)
+    return np.maximum((elapsed * active).astype(np.int64), throttled), throttled

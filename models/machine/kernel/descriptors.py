@@ -74,16 +74,17 @@ class Descriptors:
         held = BASE + self._open.get(key, 0) + int(self._sockets.get(key, 0.0)) + self._leaked(container)
         return min(held, self.limit(container))
 
+    def each(self, containers: Sequence[Group]) -> list[int]:
+        """`held` of several containers that run."""
+        if self._limits or self._leaks:
+            return [self.held(container) for container in containers]
+        open_, sockets, most = self._open, self._sockets, self.default_limit
+        keys = [container.container_id for container in containers]
+        return [min(BASE + open_.get(key, 0) + int(sockets.get(key, 0.0)), most) for key in keys]
+
     def held_by(self, containers: Sequence[Group]) -> int:
         """Descriptors of several containers together."""
-        running = [container for container in containers if container.state == "running"]
-        if self._limits or self._leaks:
-            return sum(self.held(container) for container in running)  # integers
-        open_, sockets, most, total = self._open, self._sockets, self.default_limit, 0
-        for container in running:
-            key = container.container_id
-            total += min(BASE + open_.get(key, 0) + int(sockets.get(key, 0.0)), most)
-        return total
+        return sum(self.each([container for container in containers if container.state == "running"]))  # integers
 
     def take(self, container: Group, count: int, system: int) -> str:
         """Open `count` more; `system` is how many the machine has open. The error, or ""."""

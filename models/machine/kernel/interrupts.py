@@ -9,13 +9,14 @@ between CPUs (RES, CAL, TLB), thermal interrupts, machine checks (there are none
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from simcluster.engine import SECOND
 from simcluster.engine.streams import Streams, mix
 from simcluster.models.machine.kernel.cfs import SLICE_NS
 from simcluster.models.machine.kernel.cputime import CpuTime
 from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.storage.counters import Counters
 
 #: CONFIG_HZ of Ubuntu 24.04's generic kernel (6.8).
 HZ = 250
@@ -30,20 +31,21 @@ def ticks(machine: Machine) -> list[int]:
 
 def packets(machine: Machine) -> dict[str, list[int]]:
     """Interrupts of each card, by CPU."""
-    found = {}
-    for name, nic in machine.nics.items():
-        counted = nic.counters()
-        found[name] = _spread(machine, name, counted["rx_packets"] + counted["tx_packets"])
-    return found
+    cards = {name: nic.counters() for name, nic in machine.nics.items()}
+    return {name: _spread(machine, name, count) for name, count in counts_of(cards, {}).items()}
 
 
 def requests(machine: Machine) -> dict[str, list[int]]:
     """Interrupts of each drive, by CPU."""
-    found = {}
-    for disk in machine.disks.values():
-        counted = disk.counted()
-        found[disk.name] = _spread(machine, disk.name, int(counted.reads) + int(counted.writes) + int(counted.flushes))
-    return found
+    drives = {disk.name: disk.counted() for disk in machine.disks.values()}
+    return {name: _spread(machine, name, count) for name, count in counts_of({}, drives).items()}
+
+
+def counts_of(cards: Mapping[str, Mapping[str, int]], drives: Mapping[str, Counters]) -> dict[str, int]:
+    """Interrupts of devices by what they have counted: packets of cards, requests of drives."""
+    of_cards = {name: counted["rx_packets"] + counted["tx_packets"] for name, counted in cards.items()}
+    of_drives = {name: int(each.reads) + int(each.writes) + int(each.flushes) for name, each in drives.items()}
+    return {**of_cards, **of_drives}
 
 
 def all_of(machine: Machine) -> int:
@@ -56,9 +58,18 @@ def switches(machine: Machine) -> int:
     return totals(machine)[1]
 
 
-def totals(machine: Machine, times: Sequence[CpuTime] | None = None) -> tuple[int, int]:
-    """Interrupts and context switches since boot; `times` of every CPU now, if somebody has looked."""
-    devices = sum(sum(row) for row in (*packets(machine).values(), *requests(machine).values()))  # integers
+def totals(
+    machine: Machine, times: Sequence[CpuTime] | None = None, counts: Mapping[str, int] | None = None
+) -> tuple[int, int]:
+    """Interrupts and context switches since boot.
+
+    Args:
+        times: of every CPU now; counts: interrupts of devices: if somebody has looked.
+    """
+    if counts is None:
+        cards = {name: nic.counters() for name, nic in machine.nics.items()}
+        counts = counts_of(cards, {disk.name: disk.counted() for disk in machine.disks.values()})
+    devices = sum(sum(_spread(machine, name, count)) for name, count in counts.items())  # integers
     busy = [one.user + one.system for one in (machine.os.times.each() if times is None else times)]
     ticked = sum(used * HZ // SECOND for used in busy)  # integers
     return ticked + devices, sum(busy) // SLICE_NS + 2 * devices  # integers

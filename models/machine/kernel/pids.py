@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from simcluster.models.machine.kernel.sysctls import Sysctls
 
 #: Tasks of a server (its threads), and of a node's own daemons and kernel threads.
@@ -37,6 +39,10 @@ class PidTable:
     def extra(self, pod_uid: str) -> int:
         """Tasks that a pod forked besides its main processes."""
         return self._extra.get(pod_uid, 0)
+
+    def extras(self, pod_uids: Sequence[str]) -> list[int]:
+        """The same of several pods."""
+        return [self.extra(uid) for uid in pod_uids] if self._extra else [0] * len(pod_uids)
 
     def defunct(self, pod_uid: str) -> int:
         """How many of these have ended and wait for their parent to ask after them (zombies)."""

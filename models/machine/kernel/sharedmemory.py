@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from simcluster.models.machine.kernel.group import Group
 
@@ -42,6 +42,10 @@ class SharedMemory:
         """Bytes in a pod's /dev/shm."""
         parts: Mapping[str, int] = self._used.get(pod_uid, {})
         return sum(parts.values())  # integers
+
+    def used_by(self, pod_uids: Sequence[str]) -> list[int]:
+        """Bytes of several pods."""
+        return [self.used(uid) for uid in pod_uids] if self._used else [0] * len(pod_uids)
 
     def total(self) -> int:
         """Bytes of all pods."""

@@ -30,15 +30,16 @@ class Sockets(NamedTuple):
 
 def sockets(machine: Machine) -> Sockets:
     """Sockets of the node and of its pods."""
-    running = sum(1 for container in machine.runtime.containers() if container.running)
+    running = [container.state for container in machine.runtime.containers()].count("running")
     held = machine.os.descriptors.all_sockets()
     return Sockets(14 + held, int(machine.os.ports.all_time_wait()), 6 + running)
 
 
-def values(machine: Machine) -> dict[str, int]:
-    """All counters by their names in nstat (`TcpRetransSegs`, `TcpExtTCPTimeouts`)."""
+def values(machine: Machine, now: Sockets | None = None) -> dict[str, int]:
+    """All counters by their names in nstat (`TcpRetransSegs`, `TcpExtTCPTimeouts`); `now`: if somebody has looked."""
     nic, totals = machine.nics["eth0"], machine.os.counters.totals(machine.sim.now)
     packets, repeated = nic.counters(), nic.retransmitted()
+    established = (sockets(machine) if now is None else now).established
 
     def count(name: str) -> int:
         return totals.get(name, 0)
@@ -47,7 +48,7 @@ def values(machine: Machine) -> dict[str, int]:
     inside = (opened + accepted) * SEGMENTS_A_CONNECTION
     return {
         "TcpActiveOpens": opened, "TcpPassiveOpens": accepted, "TcpAttemptFails": count("TcpAttemptFails"),
-        "TcpEstabResets": count("TcpEstabResets"), "TcpCurrEstab": sockets(machine).established,
+        "TcpEstabResets": count("TcpEstabResets"), "TcpCurrEstab": established,
         "TcpInSegs": inside + packets["rx_packets"], "TcpOutSegs": inside + packets["tx_packets"],
         "TcpRetransSegs": repeated + count("drop"), "TcpInErrs": 0, "TcpOutRsts": count("TcpOutRsts"),
         "TcpInCsumErrors": 0,

@@ -50,8 +50,13 @@ class Veth(Flat):
 
     def counted(self, now_ns: int) -> tuple[int, int, int, int]:
         """What has passed: see `Passing`."""
-        a, b, c, d = self._until(now_ns)
-        return a // SECOND, b // SECOND, c // SECOND, d // SECOND
+        span, (a, b, c, d), (e, f, g, h) = now_ns - self._since_ns, self._totals, self._flow
+        return (
+            (a + e * span // SECOND) // SECOND,
+            (b + f * span // SECOND) // SECOND,
+            (c + g * span // SECOND) // SECOND,
+            (d + h * span // SECOND) // SECOND,
+        )
 
     def _until(self, now_ns: int) -> tuple[int, int, int, int]:
         span, (a, b, c, d), (e, f, g, h) = now_ns - self._since_ns, self._totals, self._flow

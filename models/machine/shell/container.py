@@ -98,7 +98,7 @@ class ShellProgram(Program):
         elif "/" in self.argv[0] and call.files.is_file(call.path(self.argv[0])):
             text, name, parameters = call.files.read(call.path(self.argv[0])), self.argv[0], list(self.argv[1:])
         try:
-            code = _literal(self.argv) if text is None else compile_script(text, self.runner.place.face.bash)
+            code = _literal(self.argv) if text is None else compile_script(text, self.runner.place.face.shell)
         except ShellSyntaxError as problem:
             self.write("stderr", complaint(problem, self.runner.place.face, name, text or ""))
             self.container.exit(2)

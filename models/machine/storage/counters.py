@@ -44,8 +44,15 @@ class Counters:
 
     def add(self, other: Counters, share: float) -> None:
         """A share of what others counted; a negative one takes it away."""
-        for name in self.__slots__:
-            setattr(self, name, getattr(self, name) + share * getattr(other, name))
+        self.reads += share * other.reads
+        self.read_sectors += share * other.read_sectors
+        self.read_ns += share * other.read_ns
+        self.writes += share * other.writes
+        self.write_sectors += share * other.write_sectors
+        self.write_ns += share * other.write_ns
+        self.flushes += share * other.flushes
+        self.flush_ns += share * other.flush_ns
+        self.busy_ns += share * other.busy_ns
 
     def copy(self) -> Counters:
         """The same numbers."""

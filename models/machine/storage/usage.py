@@ -41,7 +41,7 @@ class Chassis(DiskHost, Protocol):
         """The newest run of every container on it."""
 
     def layers(self) -> Iterable[Layer]:
-        """What containers have written to the root file system."""
+        """What containers have written to the root file system: layers in which there is something."""
 
 
 def root_base(machine: Chassis) -> tuple[int, int]:
@@ -50,8 +50,7 @@ def root_base(machine: Chassis) -> tuple[int, int]:
     if machine.files.extra_bytes:  # what lies in /run and /dev/shm lies in memory
         used += machine.files.extra_bytes
         used -= sum(machine.files.hollow_below(point) for point in ("/run", "/dev/shm"))  # integers
-    for layer in machine.layers():
-        used += layer_bytes(layer)
+    used += sum(map(layer_bytes, machine.layers()))  # integers
     inodes = SYSTEM_INODES + IMAGE_INODES * len(machine.images.images) + CONTAINER_INODES * len(machine.containers())
     return used, inodes
 

@@ -57,7 +57,7 @@ class AverageTable:
         self.charged = np.zeros(count, dtype=np.int64)
         self.settled = np.zeros(count, dtype=np.int64)
         self.leaky: dict[int, None] = {}
-        self._read: tuple[list[int], list[int]] | None = None  # what was settled, and what else there is to know
+        self._read: dict[float, list[int]] = {}  # what was settled and what else there is to know, by speed of cores
 
     # Numbers of servers.
 
@@ -95,31 +95,37 @@ class AverageTable:
     # Meters of containers.
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_read": None}
+        return {**self.__dict__, "_read": {}}
 
     def add(self, work: Array) -> None:
         """CPU time of requests, by server."""
         self.work += work
-        self._read = None
+        self._read = {}
 
     def accounted(self, rows: Index) -> Index:
         """The work of some servers is accounted now; how much of it their containers know of."""
         charged = self.charged[rows]
         self.work[rows], self.charged[rows] = 0.0, 0
-        self._read = None
+        self._read = {}
         return charged
 
     def settle(self, rows: Index, used: Array) -> None:
         """CPU time that was accounted."""
         self.settled[rows] += used.astype(np.int64)
-        self._read = None
+        self._read = {}
 
     def read(self, row: int, speed: float) -> int:
         """CPU time that a container has used beside what it knows of; `speed` of its cores."""
-        if self._read is None:
-            self._read = (self.settled.tolist(), (self.work.astype(np.int64) - self.charged).tolist())
-        settled, more = self._read[0][row], self._read[1][row]
-        return settled + (more if speed == 1.0 else int(more / speed))
+        return self.every(speed)[row]
+
+    def every(self, speed: float) -> list[int]:
+        """The same of all rows. Not to be changed."""
+        found = self._read.get(speed)
+        if found is None:
+            more = self.work.astype(np.int64) - self.charged
+            slow = more if speed == 1.0 else (more / speed).astype(np.int64)
+            found = self._read[speed] = (self.settled + slow).tolist()
+        return found
 
     def take(self, row: int, speed: float) -> int:
         """The same; from now on the container knows of it."""
@@ -127,7 +133,7 @@ class AverageTable:
         found = int(self.settled[row]) + (more if speed == 1.0 else int(more / speed))
         self.settled[row] = 0
         self.charged[row] += more
-        self._read = None
+        self._read = {}
         return found
 
     def set_leaky(self, row: int, leaky: bool) -> None:

@@ -14,7 +14,7 @@ from simcluster.engine import MILLISECOND, SECOND, Shared
 from simcluster.models.traffic.graph.laws import Law
 from simcluster.models.traffic.graph.policy import Policy, Retries
 from simcluster.models.traffic.graph.service import Cache, Heap, Queue, RateLimit, Shedding
-from simcluster.models.traffic.graph.skin import Stores, Thrift
+from simcluster.models.traffic.graph.skin import Http, Stores, Thrift
 
 #: Operation of a server nobody described.
 ANY_PATH = "GET /"
@@ -24,11 +24,12 @@ DEFAULT_TIMEOUT_NS = 10 * SECOND
 #: Clients of stores and of Thrift services, and the protocol of clients; every other one speaks gRPC.
 STORES: tuple[str, ...] = get_args(Stores)
 THRIFT: tuple[str, ...] = get_args(Thrift)
-_TALKS = {"http": "http", **dict.fromkeys((*STORES, *THRIFT), "tcp")}
+HTTP: tuple[str, ...] = get_args(Http)
+_TALKS = {**dict.fromkeys(HTTP, "http"), **dict.fromkeys((*STORES, *THRIFT), "tcp")}
 #: Share of calls that open a connection: HTTP/1.1 clients keep idle ones alive, drivers of stores have pools;
 #: gRPC keeps one connection open for all calls.
 OPENING = {
-    "http": 0.02,
+    **dict.fromkeys(HTTP, 0.02),
     **dict.fromkeys((*STORES, *THRIFT), 0.005),
 }
 

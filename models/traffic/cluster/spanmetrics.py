@@ -11,6 +11,7 @@ the others of its edge. Left out: spans inside of a service, those that a cut ne
 from __future__ import annotations
 
 from array import array
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,11 @@ from simcluster.models.traffic.cluster.distribution import Latency, mixed
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS
 from simcluster.models.traffic.cluster.nodes import Layout
+from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.traffic.cluster.statistics import Latencies, LoadRecord, Tick
 from simcluster.models.traffic.graph.histogram import edges as bin_edges
-from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Row, counter, histogram, labels
+from simcluster.telemetry.metrics.columns import Columns, Labels, counter, histogram, labels
+from simcluster.telemetry.metrics.sheets import Layouts, Sheets
 
 Array = NDArray[np.float64]
 #: Buckets of the spanmetrics connector by default, milliseconds.
@@ -123,13 +126,15 @@ class SpanMeter:
     """Counts spans from now on.
 
     Attributes:
-        groups: series of every row.
+        groups: labels of every row.
     """
 
     def __init__(self, traffic: TrafficEngine, now_ns: int, buckets: Buckets) -> None:
         self.traffic = traffic
         self.buckets = buckets
-        self.groups: list[Group] = []
+        self.groups: list[Labels] = []
+        self._layouts = Layouts()
+        self._met: list[Server] = []  # servers whose names are known
         self._until_ns = now_ns
         self._rows: dict[Labels, int] = FlatDict()
         self._sums = np.zeros((0, len(buckets.form)))  # counts, by row and column; of durations the sum in milliseconds
@@ -142,6 +147,9 @@ class SpanMeter:
         #: Users' requests that were measured one by one and are not counted yet: in the columns of a row, by users.
         self._seen: dict[str, Array] = {}
         self._look()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_met": []}
 
     def advance(self, now_ns: int) -> None:
         """Count what has ended until now."""
@@ -164,13 +172,17 @@ class SpanMeter:
         self._count(layout, latencies, ended)
         self._until_ns = now_ns
 
-    def rows(self) -> dict[Group, Row]:
+    def samples(self) -> Sheets:
         """Everything counted so far, of series that have counted something."""
-        whole = np.floor(self._sums)
-        whole[:, -2] = self._sums[:, -2]
+        some = np.flatnonzero(self._sums[:, 0] >= 1.0)
+        if not len(some):
+            return Sheets({})
+        whole = np.floor(self._sums[some])
+        whole[:, -2] = self._sums[some, -2]
         # The rounding of shares must not leave the last bucket behind the count.
         whole[:, -3] = whole[:, -1] = whole[:, 0]
-        return {group: row.tobytes() for group, row in zip(self.groups, whole, strict=True) if row[0] > 0.0}
+        form = self.buckets.form
+        return Sheets({form: self._layouts.table(form, [self.groups[row] for row in some.tolist()], whole)})
 
     def _count(self, layout: Layout | None, latencies: Latencies | None, ended: NDArray[np.int64]) -> None:
         """So many calls ended well on every edge."""
@@ -267,9 +279,11 @@ class SpanMeter:
 
     def _look(self) -> None:
         """Learn who calls and who is called: plans come and go between two readings, names stay."""
-        for server in self.traffic.servers.values():
+        servers = list(self.traffic.servers.values())
+        for server in servers if servers != self._met else ():
             spec = server.container.spec
             self._names[spec.namespace, spec.pod_name, spec.name] = "" if _is_store(server) else server.spec.name
+        self._met = servers
         plan = self.traffic.plan
         if plan.layout is self._known:
             return
@@ -294,7 +308,7 @@ class SpanMeter:
         if found is None:
             found = self._rows[key] = len(self.groups)
             for status in (_UNSET, _ERROR):
-                self.groups.append(Group(self.buckets.form, tuple(sorted((*key, ("status_code", status))))))
+                self.groups.append(tuple(sorted((*key, ("status_code", status)))))
             self._sums = np.concatenate((self._sums, np.zeros((2, len(self.buckets.form)))))
         return found
 

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine import SECOND, Shared, arithmetic
+from simcluster.engine import SECOND, FlatDict, Shared, arithmetic
 from simcluster.models.traffic.cluster.distribution import Durations
 from simcluster.models.traffic.cluster.spanmetrics import below_bounds
 from simcluster.models.traffic.cluster.statistics import Latencies
-from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Row, histogram
+from simcluster.telemetry.metrics.block import Sheet
+from simcluster.telemetry.metrics.columns import Columns, Labels, histogram
+from simcluster.telemetry.metrics.sheets import Layouts
 
 
 class Scale(Shared):
@@ -60,18 +62,22 @@ class Spread:
 
     def __init__(self, scale: Scale) -> None:
         self.scale = scale
-        self._sums: dict[Labels, NDArray[np.float64]] = {}
+        self._places: dict[Labels, int] = FlatDict()
+        self._sums = np.zeros((0, len(scale.form)))
+        self._layouts = Layouts()
 
     def add(self, own: Labels, count: int, part: NDArray[np.float64]) -> None:
         """So many durations of a law."""
-        before = self._sums.get(own)
-        self._sums[own] = part * count if before is None else before + part * count
+        place = self._places.get(own)
+        if place is None:
+            place = self._places[own] = len(self._places)
+            self._sums = np.concatenate((self._sums, np.zeros((1, len(self.scale.form)))))
+        self._sums[place] += part * count
 
-    def rows(self) -> dict[Group, Row]:
-        """All of them, counts whole."""
-        found = {}
-        for own, sums in self._sums.items():
-            shown = np.floor(sums)
-            shown[-2], shown[-3] = sums[-2], shown[-1]
-            found[Group(self.scale.form, own)] = shown.tobytes()
-        return found
+    def sheets(self) -> dict[Columns, Sheet]:
+        """All of them, counts whole: a sheet, if there are any."""
+        if not self._places:
+            return {}
+        shown = np.floor(self._sums)
+        shown[:, -2], shown[:, -3] = self._sums[:, -2], shown[:, -1]
+        return {self.scale.form: self._layouts.table(self.scale.form, list(self._places), shown)}

@@ -15,10 +15,11 @@ from simcluster.models.traffic.graph.laws import Number, Part
 #: Clients of stores, of Thrift services, and all clients, whose words describe a failed connection.
 Stores = Literal[
     "stackexchange-redis", "mgo", "postgres-go", "mysql-go", "redis-go", "memcache-go",
-    "mongoc", "redis-plus-plus", "libmemcached", "psycopg2", "sarama",
+    "mongoc", "redis-plus-plus", "libmemcached", "psycopg2", "sarama", "mysql-cj", "amqp-java",
 ]  # fmt: skip
 Thrift = Literal["thrift-cpp", "thrift-lua"]
-Client = Literal["go-grpc", "python-grpc", "node-grpc", "java-grpc", "http", Thrift, Stores]
+Http = Literal["http", "spring-rest", "spring-webflux", "nginx"]
+Client = Literal["go-grpc", "python-grpc", "node-grpc", "java-grpc", Http, Thrift, Stores]
 #: How often something is done for a request: 0.25 is once in four requests.
 Times = Annotated[Number, Field(gt=0.0, le=1000.0)]
 
@@ -42,12 +43,14 @@ class Setting(Part):
         sets: the key that it sets, with dots (`retries.attempts`).
         disabled_by: a value with which the key's first part is left out altogether (no breaker at all).
         besides: further keys to set with it, where the file does not say them.
+        plus: what is added to the number (a variable that counts retries, a key that counts attempts).
     """
 
     env: str
     sets: str
     disabled_by: str = ""
     besides: Mapping[str, Any] = Field(default_factory=dict)
+    plus: int = 0
 
     @field_validator("sets")
     @classmethod

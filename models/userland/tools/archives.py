@@ -14,6 +14,7 @@ from simcluster.models.userland.escapes import raw
 from simcluster.models.userland.options import parse
 from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.paths import FileError
+from simcluster.models.userland.patterns import matches
 from simcluster.models.userland.place import Call, Tool
 from simcluster.models.userland.tools.packing import packed, unpacked
 
@@ -88,7 +89,7 @@ def _create(
                 call.complain(f"{shown_name}: No such file or directory")
                 continue
             for path in _below(inner, word):
-                if not excluded or excluded not in path:
+                if not excluded or not _excludes(excluded, path):
                     _add(inner, archive, path, shown)
     if any(word.startswith("/") for word in words):
         removing = "Removing leading `/'" if call.gnu else "removing leading '/'"
@@ -110,6 +111,13 @@ def _create(
         call.complain(f"{name}: Cannot open: {problem}")
         failed = True
     return Outcome(listing, "".join(call.said), (2 if call.gnu else 1) if failed else 0)
+
+
+def _excludes(pattern: str, path: str) -> bool:
+    """Whether `--exclude=PATTERN` leaves a member out: the pattern fits its end or a folder above it."""
+    parts = path.rstrip("/").split("/")
+    tails = ["/".join(parts[at:stop]) for at in range(len(parts)) for stop in range(at + 1, len(parts) + 1)]
+    return any(matches(pattern, tail) for tail in tails)
 
 
 def _below(call: Call, name: str) -> list[str]:

@@ -570,10 +570,9 @@ class Machine:
         else:
             name = self.text(self.value(source))
             if name not in self.readers:
-                if kind == "|":
-                    raise AwkError(f'cannot read from "{name}": commands whose output is read are not run')
                 try:
-                    self.readers[name] = self.records(self.call.read(name))[::-1]
+                    text = self.call.read(name) if kind != "|" else self.call.aside(name) if self.call.aside else ""
+                    self.readers[name] = self.records(text)[::-1]
                 except FileError:
                     return -1.0
             record = self.readers[name].pop() if self.readers[name] else None

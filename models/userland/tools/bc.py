@@ -11,20 +11,47 @@ from simcluster.models.userland.place import Call
 
 def bc(call: Call) -> Outcome:
     """Arithmetic of any length, a line each: + - * / % ^ ( ), `scale`, comparisons."""
-    scale, out = (20 if "-l" in call.args else 0), []
+    out: list[str] = []
+    scale, bases = (20 if "-l" in call.args else 0), {"ibase": 10, "obase": 10}
     for statement in re.split(r"[\n;]", call.stdin()):
         text = statement.strip()
         assigned = re.fullmatch(r"scale\s*=\s*(\d{1,3})", text)
         if assigned is not None:
             scale = int(assigned[1])
+        elif (assigned := re.fullmatch(r"([io]base)\s*=\s*([0-9A-F]{1,3})", text)) is not None:
+            value = int(_decimal(assigned[2], bases["ibase"]) or 0)
+            bases[assigned[1]] = min(max(value, 2), 16 if assigned[1] == "ibase" else 999)
         elif text and text != "quit":
             try:
-                out.append(_Calculator(text, scale).result())
+                if bases["ibase"] != 10:
+                    text = re.sub(r"[0-9A-F]+", lambda each: _decimal(each[0], bases["ibase"]), text)
+                found = _Calculator(text, scale).result()
+                out.append(found if bases["obase"] == 10 else _in_base(found, bases["obase"]))
             except (ValueError, InvalidOperation, RecursionError):
                 call.said.append("(standard_in) 1: syntax error\n")
             except ZeroDivisionError:
                 call.said.append("Runtime error (func=(main), adr=3): Divide by zero\n")
     return Outcome("".join(line + "\n" for line in out), "".join(call.said))
+
+
+def _decimal(digits: str, base: int) -> str:
+    """A whole number of a base, in decimal; a digit that the base has not counts as its greatest."""
+    if len(digits) == 1:
+        return str(int(digits, 16))
+    value = 0
+    for digit in digits[:4000]:
+        value = value * base + min(int(digit, 16), base - 1)
+    return str(value)
+
+
+def _in_base(text: str, base: int) -> str:
+    """The whole part of a number in another base; digits above 16 are written in decimal, a blank before each."""
+    out: list[str] = []
+    value = int(text.lstrip("-").partition(".")[0] or 0)
+    while value or not out:
+        value, digit = divmod(value, base)
+        out.append("0123456789ABCDEF"[digit] if base <= 16 else f" {digit:0{len(str(base - 1))}d}")
+    return ("-" if text.startswith("-") else "") + "".join(reversed(out))
 
 
 class _Calculator:

@@ -9,7 +9,7 @@ from functools import partial
 from simcluster.models.userland.datetimes import read_date
 from simcluster.models.userland.options import parse
 from simcluster.models.userland.outcome import Outcome
-from simcluster.models.userland.paths import FileError, parent_of
+from simcluster.models.userland.paths import PATH_MAX, FileError, parent_of
 from simcluster.models.userland.place import Call, Tool
 from simcluster.models.userland.tools.lines import size_of
 from simcluster.models.userland.tools.modes import changed, letters_of
@@ -219,6 +219,9 @@ def mkdir(call: Call) -> Outcome:
     for name in given.words:
         path = call.path(name)
         opened = f"cannot create directory ‘{name}’" if call.gnu else f"can't create directory '{name}'"
+        if len(path) > PATH_MAX:
+            call.complain(f"{opened}: File name too long")
+            continue
         todo = [path]
         while given.has("p") and call.look(parent_of(todo[-1])) is None and todo[-1] != "/":
             todo.append(parent_of(todo[-1]))
@@ -250,6 +253,8 @@ def touch(call: Call) -> Outcome:
     at_ns = call.now_ns
     if "d" in given.values:
         found_at = read_date(given.values["d"], call.now_ns)
+        if not call.gnu and re.search(r"[A-Za-z+]", given.values["d"].replace("T", "")):
+            return call.wrong(f"invalid date '{given.values['d']}'")
         if found_at is None:
             return call.wrong(f"invalid date format ‘{given.values['d']}’", hint=False)
         start = read_date("now", 0)
@@ -264,6 +269,8 @@ def touch(call: Call) -> Outcome:
                 continue
             try:
                 call.files.write(path, "")
+                if call.umask != 0o022:
+                    call.files.adorn(path, mode=0o666 & ~call.umask)
             except FileError as problem:
                 call.complain(f"cannot touch '{name}': {problem}" if call.gnu else f"{name}: {problem}")
                 continue

@@ -33,7 +33,7 @@ _Op = tuple[str, int, int, int, int]
 def diff(call: Call) -> Outcome:
     """How two files or folders differ."""
     args = [f"-U{word[2:]}" if word.startswith("-u") and word[2:].isdigit() else word for word in call.args]
-    given = parse(args, "uqriwbBysNaZ", "UWLxI color", _LONG)
+    given = parse(args, "uqriwbBysNaZ" if call.gnu else "abBdiNqrTstwu", "UWLxI color" if call.gnu else "LSU", _LONG)
     if given.problem:
         return call.wrong(given.problem, 2)
     if len(given.words) < 2:
@@ -74,7 +74,7 @@ def _compared(call: Call, given: Options, left: str, right: str, out: list[str])
         ]
         out += _unified(operations, lines[0], lines[1], context)
     elif given.has("y"):
-        out += _side_by_side(operations, *lines)
+        out += _side_by_side(operations, lines[0], lines[1], int(given.values.get("W", "130")[:4] or 130))
     else:
         out += _normal(operations, *lines)
     return 1
@@ -157,12 +157,25 @@ def _range(first: int, last: int) -> str:
     return str(first + 1) if size == 1 else f"{first + 1 if size else first},{size}"
 
 
-def _side_by_side(operations: list[_Op], a: list[str], b: list[str]) -> list[str]:
+def _side_by_side(operations: list[_Op], a: list[str], b: list[str], width: int) -> list[str]:
+    """Two columns as GNU diff sets them: the right one begins at a multiple of the tabulator's 8."""
     out, at = [], 0
+    offset = (width + 8 + 3) // 16 * 8
+    half = max(0, min(offset - 3, width - offset))
+    offset = offset if half else width
+
+    def padded(text: str, begin: int, end: int) -> str:
+        while begin // 8 < end // 8:
+            text, begin = text + "\t", begin // 8 * 8 + 8
+        return text + " " * (end - begin)
 
     def row(left: str, sign: str, right: str) -> str:
-        tabs = "\t" * max(1, 8 - len(left.rstrip("\n")) // 8)
-        return f"{left.rstrip(chr(10))[:61]}{tabs}   {sign}\t{right.rstrip(chr(10))}".rstrip() + "\n"
+        left, right = left.rstrip("\n")[:half], right.rstrip("\n")[:half]
+        if sign == " ":
+            return (padded(left, len(left), offset) + right if right else left) + "\n"
+        middle = (half + offset - 1) // 2
+        text = padded(left, len(left), middle) + sign
+        return (padded(text, middle + 1, offset) + right if right else text) + "\n"
 
     for _, i1, i2, j1, j2 in [*operations, ("end", len(a), len(a), len(b), len(b))]:
         out += [row(line, " ", line) for line in a[at:i1]]

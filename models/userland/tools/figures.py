@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 
 from simcluster.models.userland.options import parse
 from simcluster.models.userland.outcome import Outcome
@@ -56,8 +56,8 @@ def numfmt(call: Call) -> Outcome:
         base, rank = (1000 if to == "si" else 1024), -1
         while abs(value) >= base and rank < 5:
             value, rank = value / base, rank + 1
-        tenths = -(-value * 10 // 1)
-        shown = f"{tenths / 10:.1f}" if rank >= 0 and abs(value) < 10 else str(int(-(-value // 1)))
+        tenths = (value * 10).to_integral_value(ROUND_UP)  # away from zero
+        shown = f"{tenths / 10:.1f}" if rank >= 0 and abs(value) < 10 else str(value.to_integral_value(ROUND_UP))
         out.append(
             shown
             + (units[rank] if rank >= 0 else "")

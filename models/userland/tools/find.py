@@ -378,6 +378,8 @@ class _Parser:
             return self._command(word)
         if word in _PLAIN:
             return self._plain(word)
+        if word == "-printf" and not self.walk.call.gnu:
+            raise FindError(f"unrecognized: {word}")
         if word in _TAKING:
             if self.at >= len(self.words):
                 raise FindError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simcluster.models.userland.backtrack import TooHard
+from simcluster.models.userland.escapes import raw
 from simcluster.models.userland.options import Options, parse
 from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.paths import FileError
@@ -10,6 +11,7 @@ from simcluster.models.userland.patterns import matches as glob_matches
 from simcluster.models.userland.place import Call
 from simcluster.models.userland.regex import Pattern, RegexError, compile_pattern
 from simcluster.models.userland.tools.lines import cut, split_lines
+from simcluster.models.userland.tools.packing import unpacked
 
 _LONG = {
     "count": "c",
@@ -186,7 +188,10 @@ class _Search:
 
     def _read(self, path: str, recursive: bool) -> str | None:
         try:
-            return self.call.read(path)
+            text = self.call.read(path)
+            if self.call.name == "zgrep" and text.startswith("\x1f\udc8b"):
+                return unpacked(raw(text)).decode("utf-8", "surrogateescape")
+            return text
         except FileError as problem:
             self.failed = True
             self.call.complain(f"{path}: {problem}")

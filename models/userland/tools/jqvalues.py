@@ -110,8 +110,19 @@ def written(value: Any, indent: int | str = 0, *, sort: bool = False, ascii_only
 _ORDER = {"null": 0, "boolean": 1, "number": 3, "string": 4, "array": 5, "object": 6}
 
 
+#: Values inside of one another that a comparison walks through.
+_COMPARED = 300_000
+
+
 def key_of(value: Any) -> tuple[Any, ...]:
-    """A key by which values of all kinds are ordered."""
+    """A key by which values of all kinds are ordered. Raises Exhausted: there is too much in it."""
+    return _key_of(value, [_COMPARED])
+
+
+def _key_of(value: Any, left: list[int]) -> tuple[Any, ...]:
+    left[0] -= 1
+    if left[0] < 0:
+        raise Exhausted
     kind = kind_of(value)
     rank = 2 if value is True else _ORDER[kind]
     if kind in ("null", "boolean"):
@@ -121,9 +132,9 @@ def key_of(value: Any) -> tuple[Any, ...]:
     if kind == "string":
         return (rank, value)
     if kind == "array":
-        return (rank, tuple(key_of(each) for each in value))
+        return (rank, tuple(_key_of(each, left) for each in value))
     names = sorted(value)
-    return (rank, tuple(names), tuple(key_of(value[name]) for name in names))
+    return (rank, tuple(names), tuple(_key_of(value[name], left) for name in names))
 
 
 def truth(value: Any) -> bool:

@@ -281,8 +281,8 @@ def du(call: Call) -> Outcome:
     """What folders use."""
     given = parse(
         call.args,
-        "shackmxbLHSl0",
-        "dtB max-depth exclude threshold apparent-size block-size",
+        "shackmxbLHSl0A",
+        "dtB max-depth exclude threshold block-size",
         {
             "summarize": "s",
             "human-readable": "h",
@@ -290,14 +290,15 @@ def du(call: Call) -> Outcome:
             "total": "c",
             "max-depth": "d",
             "bytes": "b",
+            "apparent-size": "A",
             "one-file-system": "x",
             "exclude": "exclude",
             "block-size": "B",
             "threshold": "t",
         },
     )
-    if given.problem:
-        return call.wrong(given.problem)
+    if given.problem or (given.has("A") and not call.gnu):
+        return call.wrong(given.problem or "unrecognized option '--apparent-size'")
     depth = given.values.get("d", "0" if given.has("s") else "99")
     if not depth.isdigit():
         return call.wrong(f"invalid maximum depth ‘{depth}’")
@@ -330,7 +331,7 @@ class _Usage:
 
     def add(self, name: str, found: Stat, level: int) -> int:
         """The bytes of one operand and all below it."""
-        size = found.size if self.given.has("b") else _blocks(found) * 1024
+        size = found.size if self.given.has("b", "A") else _blocks(found) * 1024
         if found.is_folder:
             path = self.call.path(name)
             for inner in self.call.files.names(path):

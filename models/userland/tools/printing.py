@@ -6,15 +6,17 @@ import re
 from decimal import Decimal, InvalidOperation
 
 from simcluster.engine import SECOND
+from simcluster.engine.clock import unix_seconds
 from simcluster.models.userland import conditions
 from simcluster.models.userland.arithmetic import apply
-from simcluster.models.userland.datetimes import civil, days_of, formatted, formatted_at, read_date
+from simcluster.models.userland.datetimes import civil, days_of, formatted_at, read_date
 from simcluster.models.userland.escapes import echoed, joined, unescaped
 from simcluster.models.userland.formats import SPEC, floating, integer, padded, width_of
 from simcluster.models.userland.options import parse
 from simcluster.models.userland.outcome import FOREVER_NS, ROOM, Exhausted, Outcome, fitting
 from simcluster.models.userland.place import Call, Tool
 from simcluster.models.userland.regex import RegexError, compile_pattern
+from simcluster.models.userland.timezones import zone
 
 
 def echo(call: Call) -> Outcome:
@@ -27,7 +29,7 @@ def echo(call: Call) -> Outcome:
         words = words[1:]
     text = " ".join(words)
     if escapes and "\\" in text:
-        text, ended = echoed(text)
+        text, ended = echoed(text, points=call.gnu)
         end = "" if ended else end
     return Outcome(text + end)
 
@@ -45,15 +47,20 @@ def printf(call: Call) -> Outcome:
     return Outcome(text, "".join(call.said), 1 if call.said else 0)
 
 
+#: What a shell's printf replaces: also `%(FORMAT)T` of bash, and signs that are none.
+_SPEC = re.compile(SPEC.pattern.removesuffix("([A-Za-z%])") + r"(\([^)]*\)T|[A-Za-z%$])")
+
+
 class _Printf:
     def __init__(self, call: Call, values: list[str]) -> None:
         self.call = call
         self.values = values
         self.at = 0
         self.ended = False
+        self.wrong = False
 
     def run(self, form: str) -> str:
-        takes = any(match[4] != "%" for match in SPEC.finditer(form))
+        takes = any(match[4] != "%" for match in _SPEC.finditer(form))
         out: list[str] = []
         size = 0
         while True:
@@ -68,13 +75,16 @@ class _Printf:
 
     def _once(self, form: str) -> str:
         out, at = [], 0
-        for match in SPEC.finditer(form):
+        for match in _SPEC.finditer(form):
             text, ended = self._literal(form[at : match.start()])
             out.append(text)
             if ended:
                 self.ended = True
                 return "".join(out)
             out.append(self._formatted(match))
+            if self.wrong:
+                self.ended = True
+                return "".join(out)
             if self.ended:
                 return "".join(out)
             at = match.end()
@@ -102,12 +112,19 @@ class _Printf:
         if precision == "*":
             precision = str(max(0, self._integer(self._next())))
         wide, digits = width_of(width), None if precision is None else width_of(precision)
-        if letter not in "sbqcdiouxXeEfFgGaA":
-            self._complain(
-                f"`{letter}': invalid format character" if self.call.place.face.bash else f"%{letter}: invalid format"
-            )
+        timed = letter[0] == "(" and self.call.place.face.bash
+        if (not timed and letter not in "sbqcdiouxXeEfFgGaA") or (
+            letter == "q" and self.call.place.face.shell == "ash"
+        ):
+            bash = self.call.place.face.bash
+            raw = match.string[match.start() :].replace("\n", "\\n").replace("\t", "\\t")
+            self._complain(f"`{letter}': invalid format character" if bash else f"{raw}: invalid format")
+            self.wrong = True
             return ""
         value = self._next()
+        if letter[0] == "(":
+            at_s = self._integer(value) if value and value not in ("-1", "-2") else unix_seconds(self.call.now_ns)
+            return self._text(formatted_at(letter[1:-2] or "%X", at_s), flags, wide, digits, "s")
         if letter in "sbqc":
             return self._text(value or "", flags, wide, digits, letter)
         if letter in "diouxX":
@@ -378,25 +395,32 @@ def date(call: Call) -> Outcome:
             code=1,
         )
     if "I" in given.values or "iso-8601" in given.values:
-        form = {"d": "%F", "h": "%FT%H+00:00", "m": "%FT%R+00:00", "n": "%FT%T,%N+00:00"}.get(
-            (given.values.get("I") or given.values.get("iso-8601") or "d")[:1], "%FT%T+00:00"
+        form = {"d": "%F", "h": "%FT%H%:z", "m": "%FT%R%:z", "n": "%FT%T,%N%:z"}.get(
+            (given.values.get("I") or given.values.get("iso-8601") or "d")[:1], "%FT%T%:z"
         )
     elif "rfc-3339" in given.values:
-        form = {"d": "%F", "n": "%F %T.%N+00:00"}.get(given.values["rfc-3339"][:1], "%F %T+00:00")
+        form = {"d": "%F", "n": "%F %T.%N%:z"}.get(given.values["rfc-3339"][:1], "%F %T%:z")
     elif given.has("R"):
-        form = "%a, %d %b %Y %T +0000"
+        form = "%a, %d %b %Y %T %z"
     form = form or "%a %b %e %H:%M:%S %Z %Y"
+    name = "" if given.has("u") else call.env.get("TZ", "")
     if "d" not in given.values:
-        return Outcome(formatted(form, now_ns) + "\n")
-    found_at = read_date(given.values["d"], now_ns)
+        seconds = unix_seconds(now_ns)
+        return Outcome(formatted_at(form, seconds, now_ns % SECOND, zone(name, seconds)) + "\n")
+    local_ns = now_ns + zone(name, unix_seconds(now_ns))[0] * SECOND
+    found_at = read_date(given.values["d"], local_ns)
     if not call.gnu and _BUSYBOX_DATE.fullmatch(given.values["d"]) is None:
         found_at = None
     if found_at is None:
         said = f"invalid date ‘{given.values['d']}’" if call.gnu else f"invalid date '{given.values['d']}'"
         return Outcome(stderr=f"date: {said}\n", code=1)
-    return Outcome(formatted_at(form, *found_at) + "\n")
+    if name and not _ABSOLUTE.search(given.values["d"]):
+        found_at = (found_at[0] - zone(name, found_at[0])[0], found_at[1])
+    return Outcome(formatted_at(form, *found_at, zone(name, found_at[0])) + "\n")
 
 
+#: Dates that say their time zone themselves.
+_ABSOLUTE = re.compile(r"^\s*@|\d[Zz]\b|\b(?:UTC|GMT|[ECMP][SD]T|CES?T)\b|:\d\d(?:\.\d+)?\s*[-+]\s*\d")
 #: What BusyBox' `date -d` takes.
 _BUSYBOX_DATE = re.compile(r"@\d+|(?:\d{4}-\d\d?-\d\d? )?\d\d?:\d\d(?::\d\d)?|\d{4}-\d\d?-\d\d?")
 
@@ -513,6 +537,7 @@ def printenv(call: Call) -> Outcome:
 
 TOOLS: dict[str, Tool] = {
     "[": conditions.test,
+    "[[": conditions.test,
     "basename": basename,
     "cal": cal,
     "date": date,

@@ -9,6 +9,7 @@ from simcluster.models.userland.grammar import compile_script
 from simcluster.models.userland.lexer import ShellSyntaxError
 from simcluster.models.userland.options import parse
 from simcluster.models.userland.outcome import FOREVER_NS, KILLED, NOT_FOUND, Outcome
+from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import Call, Tool
 from simcluster.models.userland.signals import NUMBERS, signal_named
 
@@ -200,6 +201,7 @@ class _Batches:
         self.commands: list[list[str]] = []
         self.traced = False
         rest, most, place, lines, skip, sign = list(call.args), 0, "", 0, False, None
+        source = "-"
         while rest and rest[0].startswith("-") and len(rest[0]) > 1:
             word = rest.pop(0)
             if word == "--":
@@ -219,6 +221,9 @@ class _Batches:
                 "--exit": "x",
             }.get(name, word[1:2])
             value = joined if name in word and word.startswith("--") else word[2:]
+            if letter == "d" and not call.gnu:
+                self.problem = "xargs: invalid option -- 'd'\n"
+                return
             if letter in "nLIPdEas" and not value:
                 if not rest:
                     self.problem = f"xargs: option requires an argument -- '{letter}'\n"
@@ -235,6 +240,8 @@ class _Batches:
                 place = value or "{}"
             elif letter == "d":
                 sign = {"\\n": "\n", "\\0": "\0", "\\t": "\t"}.get(value, value[:1])
+            elif letter == "a":
+                source = value
             elif letter == "0":
                 sign = "\0"
             elif letter == "r" or letter == "t":
@@ -242,14 +249,18 @@ class _Batches:
                 for more in word[2:]:
                     if more == "0":
                         sign = "\0"
-            elif letter not in "PEaspx":
+            elif letter not in "PEspx":
                 self.problem = f"xargs: invalid option -- '{letter}'\nTry 'xargs --help' for more information.\n"
                 return
-        self._build(call, rest or ["echo"], (most, place, lines, skip, sign))
+        try:
+            text = call.read(source)
+        except FileError as problem:
+            self.problem = f"xargs: Cannot open input file ‘{source}’: {problem}\n"
+            return
+        self._build(text, rest or ["echo"], (most, place, lines, skip, sign))
 
-    def _build(self, call: Call, command: list[str], how: tuple[int, str, int, bool, str | None]) -> None:
+    def _build(self, text: str, command: list[str], how: tuple[int, str, int, bool, str | None]) -> None:
         most, place, lines, skip, sign = how
-        text = call.stdin()
         if sign is not None:
             items = text.split(sign)
             items = items[:-1] if items[-1] == "" else items
@@ -303,7 +314,7 @@ def watch(call: Call) -> Outcome:
     interval_ns, words, title, exact = given
     text = " ".join(words)
     try:
-        inner = (_command(words),) if exact else compile_script(text, call.place.face.bash)
+        inner = (_command(words),) if exact else compile_script(text, call.place.face.shell)
     except ShellSyntaxError:
         return Outcome(stderr=f"sh: 1: Syntax error in {text}\n", code=2)
     seconds = f"{interval_ns / _SECOND:.1f}"

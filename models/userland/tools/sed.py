@@ -279,7 +279,7 @@ class Parser:
 
     def _pattern(self, source: str, ignore_case: bool, multiline: bool = False) -> Pattern:
         try:
-            return compile_pattern(source, self.kind, ignore_case=ignore_case, multiline=multiline)
+            return compile_pattern(source, self.kind, ignore_case=ignore_case, multiline=multiline, escapes=True)
         except RegexError as problem:
             text = str(problem)
             unclosed = not self.gnu and text.startswith("Unmatched [")
@@ -366,9 +366,12 @@ class Parser:
         self._skip(" \t")
         if self.text.startswith("\\", self.at):
             self.at += 1
+            start = self.at
             self._skip(" \t")
             if self._next() == "\n":
                 self.at += 1
+            elif self.at > start:
+                self.at = start  # GNU's one-line form: the backslash keeps the blanks after it
             elif self.text[self.at - 1 : self.at] in " \t":
                 pass
         elif self.at >= len(self.text) or self._next() == "\n":
@@ -453,6 +456,8 @@ class Parser:
                     found.append("\\" + text[at])
                 else:
                     found.append({"n": "\n", "t": "\t", "r": "\r"}.get(text[at], text[at]))
+            elif found and isinstance(found[-1], str) and found[-1][:1] != "\\" and char != "\\":
+                found[-1] += char
             else:
                 found.append(char)
             at += 1

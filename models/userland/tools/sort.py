@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from simcluster.engine.streams import mix
 from simcluster.models.userland.options import parse
-from simcluster.models.userland.outcome import Outcome
+from simcluster.models.userland.outcome import ROOM, Exhausted, Outcome
 from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import Call, Tool
 from simcluster.models.userland.tools.lines import kept_lines, split_lines
@@ -52,7 +52,7 @@ class Key(NamedTuple):
 
 def sort(call: Call) -> Outcome:
     """Sort lines."""
-    given = parse(call.args, "nrufhVgMcCsbdizRm", "ktoST parallel compress-program", _LONG)
+    given = parse(call.args, "nrufhVgMcCsbdiz" + "Rm" * call.gnu, "ktoST parallel compress-program", _LONG)
     if given.problem:
         return call.wrong(given.problem, 2)
     everywhere = "".join(letter for letter in given.letters if letter in "nfhVgMdibRr")
@@ -216,6 +216,8 @@ class _Sorter:
 
 
 def _numeric(text: str) -> tuple[int, str] | tuple[float, str]:
+    if text.isdecimal() and text.isascii() and len(text) < 400:
+        return (int(text), "")
     match = _NUMBER.match(text)
     if match is None or not (match[2] or match[3]):
         return (0, "")
@@ -300,12 +302,16 @@ def join(call: Call) -> Outcome:
     for fields in tables[1]:
         by_key.setdefault(fields[places[1]] if places[1] < len(fields) else "", []).append(fields)
     seen: dict[str, bool] = {}
+    size = 0
     for fields in tables[0]:
         key = fields[places[0]] if places[0] < len(fields) else ""
         seen[key] = True
         partners = by_key.get(key, [])
         if "v" not in given.values:
             out += [row(key, fields, partner) for partner in partners]
+            size += sum(len(line) + 50 for line in out[len(out) - len(partners) :])  # integers
+            if size > ROOM:
+                raise Exhausted
         if not partners and alone == "1":
             out.append(row(key, fields, None))
     if alone == "2":

@@ -6,9 +6,9 @@ import re
 
 from simcluster.models.userland.escapes import byte, joined, raw
 from simcluster.models.userland.options import Options, parse
-from simcluster.models.userland.outcome import FOREVER_NS, Outcome, fitting
+from simcluster.models.userland.outcome import FOREVER_NS, ROOM, Exhausted, Outcome, fitting
 from simcluster.models.userland.paths import FileError
-from simcluster.models.userland.place import Call, Tool
+from simcluster.models.userland.place import ENDLESS, PIPE_BYTES, Call, Tool, endless
 from simcluster.models.userland.tools.lines import kept_lines, size_of, split_lines
 
 
@@ -16,7 +16,7 @@ def cat(call: Call) -> Outcome:
     """Print files."""
     given = parse(
         call.args,
-        "nbsEAvTetu",
+        "nbsEAvTetu" if call.gnu else "nbvteA",
         "",
         {
             "number": "n",
@@ -30,6 +30,8 @@ def cat(call: Call) -> Outcome:
     )
     if given.problem:
         return call.wrong(given.problem)
+    if given.words and given.words[0] in ENDLESS:
+        return Outcome(endless(call.place, given.words[0], PIPE_BYTES), endless=True)
     text = "".join(text for _, text in call.inputs(given.words))
     if given.has("s"):
         text = re.sub(r"\n{3,}", "\n\n", text)
@@ -101,6 +103,10 @@ def head(call: Call) -> Outcome:
             found = [("standard input", "".join(lines))]
             if not call.source.seekable:
                 call.source.take()
+        elif name in ENDLESS and unit == "c" and count.isdigit():
+            if int(count[:18]) > ROOM:
+                raise Exhausted
+            found = [(name, endless(call.place, name, int(count)))]
         else:
             found = call.inputs([name], "cannot open '{name}' for reading: {problem}")
             found = [(name, _first(text, count, unit)) for name, text in found]
@@ -310,6 +316,8 @@ def cut(call: Call) -> Outcome:
     )
     if given.problem:
         return call.wrong(given.problem)
+    if given.has("n") and "--complement" in call.args and not call.gnu:
+        return call.wrong("unrecognized option '--complement'")
     unit = next((letter for letter in "fcb" if letter in given.values), "")
     if not unit:
         return call.wrong(

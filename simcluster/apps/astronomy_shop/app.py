@@ -11,7 +11,6 @@ from simcluster.apps.astronomy_shop.catalogue import (
     ProductReviewsProgram,
 )
 from simcluster.apps.astronomy_shop.consumers import AccountingProgram, FraudProgram
-from simcluster.apps.astronomy_shop.flagd import FlagdProgram, FlagPageProgram
 from simcluster.apps.astronomy_shop.loadgenerator import LoadGeneratorProgram
 from simcluster.apps.astronomy_shop.orders import (
     AdProgram,
@@ -22,8 +21,6 @@ from simcluster.apps.astronomy_shop.orders import (
 )
 
 PROGRAMS = {
-    "flagd": FlagdProgram,
-    "flagd-ui": FlagPageProgram,
     "shop-accounting": AccountingProgram,
     "shop-ad": AdProgram,
     "shop-cart": CartProgram,

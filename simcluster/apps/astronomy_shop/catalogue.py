@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from simcluster.apps.astronomy_shop.flagged import FlaggedProgram, changed, failing, operation_of
 from simcluster.apps.astronomy_shop.stores import address_of, met
 from simcluster.engine import MILLISECOND, SECOND
+from simcluster.models.apps.flags.client import FlaggedProgram, changed, failing, operation_of
 from simcluster.models.apps.reaching import reach
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.process import Answer, Call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from simcluster.apps.astronomy_shop.flagged import FlaggedProgram
+from simcluster.models.apps.flags.client import FlaggedProgram
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.traffic.cluster.address import parse_address
 from simcluster.models.traffic.cluster.users import UserLoad

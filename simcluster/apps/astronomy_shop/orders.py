@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simcluster.apps.astronomy_shop.flagged import (
+from simcluster.engine import MICROSECOND, MILLISECOND, SECOND
+from simcluster.engine.streams import mix, uniform_at
+from simcluster.models.apps.flags.client import (
     FlaggedProgram,
     changed,
     failing,
@@ -12,8 +14,6 @@ from simcluster.apps.astronomy_shop.flagged import (
     redirected,
     requests_of,
 )
-from simcluster.engine import MICROSECOND, MILLISECOND, SECOND
-from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.apps.marks import day_time
 from simcluster.models.traffic.cluster.operations import LogTemplate, ServiceSpec
 from simcluster.models.traffic.cluster.server import Happened

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 from simcluster.apps.hotel_reservation import pages, wiring
-from simcluster.apps.hotel_reservation.caches import Warmth
 from simcluster.apps.hotel_reservation.console import Console
 from simcluster.apps.hotel_reservation.consul import ConsulProgram, Instance
 from simcluster.apps.hotel_reservation.discovery import Discovery
@@ -24,9 +23,11 @@ from simcluster.apps.hotel_reservation.traits import CONFIG_FILE, TRAITS, config
 from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.engine.streams import mix
 from simcluster.models.apps.behaviour import Behaviour
+from simcluster.models.apps.instances import environment_of, spread
 from simcluster.models.apps.logs import RequestLines
 from simcluster.models.apps.reaching import reach
 from simcluster.models.apps.server import ServerProgram
+from simcluster.models.apps.stores.aside import Warmth, lookups, missed
 from simcluster.models.apps.wording import DNS_SERVER
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
@@ -111,9 +112,9 @@ class HotelProgram(ServerProgram):
             line = "{time_s} ERR services/frontend/server.go:151 > hotel search failed"
             spec = wiring.failing(spec, ("search", "search-rare"), line)
         if self.discovery is not None:
-            spec = wiring.spread(spec, {name: len(places) for name, places in self.discovery.connected.items()})
+            spec = spread(spec, {name: len(places) for name, places in self.discovery.connected.items()})
         if self.warmth is not None:
-            spec = self._with_login(wiring.missed(spec, self.traits.mongo, self.warmth.missing))
+            spec = self._with_login(missed(spec, {self.traits.mongo: ("find",)}, self.warmth.missing))
         return spec
 
     # Start, step by step.
@@ -259,7 +260,7 @@ class HotelProgram(ServerProgram):
     def _addresses(self) -> dict[str, str]:
         found = {**self._variables, **self.config}
         if self.discovery is not None:
-            found |= wiring.environment_of(self.discovery.connected)
+            found |= environment_of(self.discovery.connected)
         return found
 
     def _look(self) -> bool:
@@ -284,17 +285,7 @@ class HotelProgram(ServerProgram):
         cache = reach(self._traffic.network, self.container, host, port).container
         if cache is None:
             return False
-        return self.warmth.follow(cache, self._lookups())
-
-    def _lookups(self) -> float:
-        """Requests of the last second that looked something up in the cache."""
-        now, pod, namespace = self.container.sim.now, self.container.spec.pod_name, self.container.spec.namespace
-        asked = 0.0
-        for edge in self._traffic.history.between(now - WATCH_NS, now):
-            key = edge.key
-            if key.pod == pod and key.namespace == namespace and key.operation.startswith("get"):
-                asked += edge.ok
-        return asked
+        return self.warmth.follow(cache, lookups(self._traffic, self.container, WATCH_NS))
 
     def _look_again(self) -> None:
         if self.server is None or not self.container.running or not self._look():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from simcluster.engine import Shared
+from simcluster.models.apps.stores.aside import Cached
 
 #: Where the image's programs run and find their `config.json`.
 WORKING_DIRECTORY = "/go/src/github.com/harlow/go-micro-services"
@@ -60,18 +61,6 @@ class Lines(NamedTuple):
     panic: int = 26
     session: int = 29
     registered: int = 0
-
-
-@dataclass(frozen=True)
-class Cached(Shared):
-    """What a program looks up in its cache.
-
-    Attributes:
-        keys: how many different keys are asked for; `asked` of them by one request.
-    """
-
-    keys: int
-    asked: int
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The calls a program makes now: to the instances it is connected to, to its store for what its cache lacks."""
+"""What variables make of the calls of two programs: a limiter, retries, a search that fails."""
 
 from __future__ import annotations
 
@@ -10,45 +10,11 @@ from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, 
 from simcluster.models.traffic.graph.policy import Policy
 from simcluster.models.traffic.graph.service import Queue
 
-Steps = tuple[tuple[CallSpec, ...], ...]
-
 #: What the programs take for a variable that is not set or no number. Source: their `server.go`.
 PACE, QUEUE = 20, 256
 TIMEOUT_MS, ATTEMPTS, BACKOFF_MS, FACTOR = 750, 3, 50, 2.0
 #: What a request of `rate` takes besides waiting for its token; it counts into the pace.
 BESIDES_NS = MILLISECOND
-#: A share of misses below which a cache counts as full.
-FEW = 0.001
-
-
-def environment_of(connected: Mapping[str, tuple[tuple[str, int], ...]]) -> dict[str, str]:
-    """Addresses of the instances a program is connected to, by the names that its calls use."""
-    found: dict[str, str] = {}
-    for name, places in connected.items():
-        found[name] = ""
-        for number, (address, port) in enumerate(places):
-            found[_numbered(name, number)] = f"{address}:{port}"
-    return found
-
-
-def spread(spec: ServiceSpec, instances: Mapping[str, int]) -> ServiceSpec:
-    """Calls of a service with several instances go to all of them in equal shares."""
-    if not any(number > 1 for number in instances.values()):
-        return spec
-    operations = (
-        replace(op, steps=tuple(part for step in op.steps for part in _split(step, instances)))
-        for op in spec.operations
-    )
-    return replace(spec, operations=tuple(operations))
-
-
-def missed(spec: ServiceSpec, store: str, share: float) -> ServiceSpec:
-    """Look-ups at the store (variable `store`) happen for the share that the cache does not hold."""
-    operations = tuple(
-        replace(op, steps=tuple(s for s in (_missed(step, store, share) for step in op.steps) if s))
-        for op in spec.operations
-    )
-    return replace(spec, operations=operations)
 
 
 def paced(spec: ServiceSpec, environment: Mapping[str, str]) -> ServiceSpec:
@@ -94,30 +60,6 @@ def failing(spec: ServiceSpec, operations: tuple[str, ...], line: str) -> Servic
         return replace(op, steps=((broken,),)) if op.name in operations else op
 
     return replace(spec, operations=tuple(changed(op) for op in spec.operations))
-
-
-def _split(step: tuple[CallSpec, ...], instances: Mapping[str, int]) -> Steps:
-    number = max((instances.get(call.env, 1) for call in step), default=1)
-    if number <= 1:
-        return (step,)
-    return tuple(
-        tuple(replace(call, env=_numbered(call.env, n), count=call.count / number) for call in step)
-        for n in range(number)
-    )
-
-
-def _missed(step: tuple[CallSpec, ...], store: str, share: float) -> tuple[CallSpec, ...]:
-    kept: list[CallSpec] = []
-    for call in step:
-        if call.env != store or not call.operation.startswith("find"):
-            kept.append(call)
-        elif share > FEW:
-            kept.append(replace(call, count=call.count * share))
-    return tuple(kept)
-
-
-def _numbered(name: str, number: int) -> str:
-    return f"{name}#{number + 1}" if number else name
 
 
 def _positive(environment: Mapping[str, str], name: str, default: int) -> int:

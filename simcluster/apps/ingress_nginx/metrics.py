@@ -19,6 +19,7 @@ from simcluster.models.traffic.cluster.operations import LogTemplate, OperationS
 from simcluster.models.traffic.cluster.server import Happened
 from simcluster.models.traffic.cluster.spread import Scale, Spread
 from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Samples, counter, gauge, labels
+from simcluster.telemetry.metrics.sheets import Sheets
 
 _BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _REQUESTS = Columns((counter("nginx_ingress_controller_requests", "The total number of client requests"),))
@@ -108,7 +109,7 @@ class IngressMeter:
         found = {Group(_PROCESS, own): _PROCESS.row(shown)}
         for where, count in self._counts.items():
             found[Group(_REQUESTS, tuple(sorted((*own, *where))))] = _REQUESTS.row((count,))
-        for group, row in self._durations.rows().items():
+        for group, row in Sheets(self._durations.sheets()).items():
             found[Group(group.columns, tuple(sorted((*own, *group.labels))))] = row
         return found
 

@@ -19,7 +19,9 @@ from simcluster.cli.output import console, print_json
 from simcluster.cli.suites import members
 from simcluster.engine.content import ContentError, Library, UnknownName
 from simcluster.eval.proof import check, known_ids
+from simcluster.eval.proof.attacks import EXPLOITS
 from simcluster.eval.proof.findings import Finding
+from simcluster.eval.proof.mending import REPAIRS
 from simcluster.eval.proof.pairs import OVER, UNNOTICED, Pair, check_pair, fits, sampled
 from simcluster.eval.proof.sweep import attack_whole, covering, exemptions, tally
 from simcluster.tasks.loader import ALL
@@ -39,7 +41,8 @@ Named = str | tuple[str, Pair | None]
 @click.option("--all-pairs", "app", default="", help="Every fault on every component of an application that it fits.")
 @click.option("--all-exploits", "attacks", is_flag=True, help="Every exploit and repair on these tasks, or on one for "
               "every mechanism and application.")  # fmt: skip
-@click.option("--sample", default=0, type=click.IntRange(0), help="Only so many pairs, by the seed.")
+@click.option("--sample", default=None, type=click.IntRange(0), help="Only so many pairs, and for each task so many "
+              "generic exploits and repairs, by the seed.")  # fmt: skip
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def command(names: tuple[str, ...], suite: str | None, seed: int, jobs: int, folders: tuple[str, ...], as_json: bool,
@@ -53,7 +56,7 @@ def command(names: tuple[str, ...], suite: str | None, seed: int, jobs: int, fol
     app, sample, attacks = instead["app"], instead["sample"], instead["attacks"]
     if app:
         every = [pair for fit in fits(app, seed, library) for pair in fit.pairs]
-        pairs = sampled(every, seed, sample or len(every))
+        pairs = sampled(every, seed, len(every) if sample is None else sample)
         _report(_checked([(app, pair) for pair in pairs], seed, folders, jobs), f"{len(pairs)} pairs", as_json)
         return
     with TemporaryDirectory(prefix="simcluster-") as made:
@@ -67,7 +70,7 @@ def command(names: tuple[str, ...], suite: str | None, seed: int, jobs: int, fol
         for name in wanted:
             if not name.endswith((".yaml", ".yml")) and name not in known:
                 raise UnknownName("app, task, fault or noise", name, list(known))
-        _report(_checked(wanted, seed, folders, jobs), ", ".join(wanted), as_json)
+        _report(_checked(wanted, seed, folders, jobs, sample), ", ".join(wanted), as_json)
 
 
 def _report(found: Iterator[Result], what: str, as_json: bool) -> None:
@@ -93,28 +96,35 @@ def _report(found: Iterator[Result], what: str, as_json: bool) -> None:
         raise CheckFailed(f"{len(failed)} of {len(results)} failed: {', '.join(failed)}")
 
 
-def check_one(name: Named, seed: int, folders: tuple[str, ...]) -> Result:
-    """Check one piece of content, or a pair; a file that cannot be read is a failed check."""
+def check_one(name: Named, seed: int, folders: tuple[str, ...], sample: int | None = None) -> Result:
+    """Check one piece of content, or a pair; a file that cannot be read is a failed check.
+
+    Args:
+        sample: how many generic exploits and repairs are tried on a task; None is as many as usual.
+    """
     if isinstance(name, tuple):
         of, pair = name
         library = Library(tuple(Path(folder) for folder in folders))
         return (attack_whole(of, seed, library) if pair is None else check_pair(of, pair, seed, library)).to_dict()
+    tries = (EXPLOITS, REPAIRS) if sample is None else (sample, sample)
     try:
-        return check(name, seed, library=Library(tuple(Path(folder) for folder in folders))).to_dict()
+        return check(name, seed, library=Library(tuple(Path(folder) for folder in folders)), tries=tries).to_dict()
     except (ContentError, UnknownName, FileNotFoundError) as problem:
         finding = {"name": "the file is right", "passed": False, "why": str(problem)}
         return {"kind": "file", "id": name, "seed": seed, "passed": False, "findings": [finding]}
 
 
-def _checked(names: Sequence[Named], seed: int, folders: tuple[str, ...], jobs: int) -> Iterator[Result]:
+def _checked(
+    names: Sequence[Named], seed: int, folders: tuple[str, ...], jobs: int, sample: int | None = None
+) -> Iterator[Result]:
     """Results in the order of the names, computed by several processes when there is more than one."""
     jobs = min(jobs, len(names))
     if jobs <= 1:
         for name in names:
-            yield check_one(name, seed, folders)
+            yield check_one(name, seed, folders, sample)
         return
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        futures = [pool.submit(check_one, name, seed, folders) for name in names]
+        futures = [pool.submit(check_one, name, seed, folders, sample) for name in names]
         for future in futures:
             yield future.result()
 

@@ -159,7 +159,7 @@ class AlertmanagerProgram(WrappedProgram):
     def _look(self) -> None:
         """What the reloader beside it makes it do when files have changed."""
         mounts = self.container.mounts
-        if mounts is not self._mounts and reloaded_beside(self.container):
+        if mounts != self._mounts and reloaded_beside(self.container):
             self._mounts = mounts
             self._reload()
 

@@ -6,6 +6,7 @@ PLEG, runtime calls), because nothing here counts them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,8 @@ class KubeletExporter:
     def __init__(self, kubelet: Kubelet) -> None:
         self.kubelet = kubelet
         self.cadvisor = CAdvisor(kubelet.machine)
+        #: Pods that were there when somebody looked last, how many of them mirror static ones, and their claims.
+        self._met: tuple[list[ApiObject], int, tuple[tuple[str, str], ...]] = ([], 0, ())
         self._tried: dict[tuple[str, str, str], Group] = FlatDict()  # series of probes, by pod, container and kind
 
     def samples(self, path: str) -> Samples | None:
@@ -91,16 +94,17 @@ class KubeletExporter:
         kubelet = self.kubelet
         containers = [run for run in kubelet.machine.runtime.containers() if run.state == "running"]
         pods = kubelet.client.cache.pods_on(kubelet.name)
-        mirrored = sum(1 for pod in pods if _MIRROR in (pod["metadata"].get("annotations") or ()))
+        if self._met[0] != pods:
+            mirrored = sum(1 for pod in pods if _MIRROR in (pod["metadata"].get("annotations") or ()))
+            mounted = tuple((namespace_of(pod), claim) for pod in pods for claim in _claims(pod))
+            self._met = (list(pods), mirrored, mounted)
+        _, mirrored, claims = self._met
         sandboxes = len({run.spec.pod_uid for run in containers})
         began = instant(kubelet.started_ns)
         row = _OWN.row((sandboxes, len(containers), len(pods) - mirrored, mirrored, 1, began))
-        found: dict[Group, Row] = {Group(_OWN): row, Group(_NAME, labels(node=kubelet.name)): _NAME.row((1,))}
-        for pod in pods:
-            for volume in pod["spec"].get("volumes") or ():
-                claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-                if claim:
-                    self._volume(namespace_of(pod), claim, found)
+        found: dict[Group, Row] = {Group(_OWN): row, _named(kubelet.name): _NAME.row((1,))}
+        for namespace, claim in claims:
+            self._volume(namespace, claim, found)
         return found
 
     def _volume(self, namespace: str, claim: str, found: dict[Group, Row]) -> None:
@@ -150,6 +154,17 @@ class KubeletExporter:
                     found[group] = _PROBE.row(probe.counts)
         self._tried = FlatDict(kept)
         return found
+
+
+def _claims(pod: ApiObject) -> list[str]:
+    """Claims that a pod mounts."""
+    sources = [volume.get("persistentVolumeClaim") or {} for volume in pod["spec"].get("volumes") or ()]
+    return [source["claimName"] for source in sources if source.get("claimName")]
+
+
+@functools.lru_cache(maxsize=1024)
+def _named(node: str) -> Group:
+    return Group(_NAME, labels(node=node))
 
 
 def _probed(pod: ApiObject, uid: str, container: str, kind: str) -> Group:

@@ -295,7 +295,7 @@ class PromtailProgram(WrappedProgram):
         """What is new, up to a batch."""
         clock_ns = EPOCH_NS + self.machine.os.clock.offset_ns()
         pieces, size = [], 0
-        for tail in self.tails.values():
+        for tail in [tail for tail in self.tails.values() if tail.seen != tail.log.written]:
             piece = tail.read(clock_ns)
             if piece is not None:
                 pieces.append(piece)

@@ -26,6 +26,7 @@ class Tail(Parted):
     def __init__(self, log: LogFile, labels: Labels, position: int) -> None:
         self.log, self.labels = log, labels
         self.position = max(position, log.start)
+        self.seen = -1  # how often the file had been written to when nothing in it was new
         self._opened = log.start  # the file that is open begins with this entry
         self._offset = 0 if self.position == log.start else log.size_bytes  # bytes of it that were read, about
 
@@ -41,6 +42,7 @@ class Tail(Parted):
             return self._finish(clock_ns)
         behind = log.end - self.position
         if not behind:
+            self.seen = log.written
             return None
         size = max(0, log.size_bytes - self._offset)
         if size > READ_BYTES and behind > 1:

@@ -14,6 +14,7 @@ from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
 from simcluster.telemetry.metrics.columns import Late, Samples
+from simcluster.telemetry.metrics.sheets import Sheets
 
 #: What an exporter takes to gather and write one sample (client_golang, a magnitude), and for a request at all.
 SAMPLE_NS, REQUEST_NS = 2 * MICROSECOND, MILLISECOND
@@ -30,6 +31,8 @@ class Fetched(NamedTuple):
 
 def count_of(samples: Samples) -> int:
     """Samples of an exposition."""
+    if type(samples) is Sheets:
+        return samples.count
     return sum(map(len, samples.values())) >> 3  # integers
 
 

@@ -272,7 +272,7 @@ class PrometheusProgram(WrappedProgram):
     def _reread(self) -> None:
         """What the reloader beside it makes it do when files have changed."""
         mounts = self.container.mounts
-        if mounts is not self._mounts and reloaded_beside(self.container):
+        if mounts != self._mounts and reloaded_beside(self.container):
             self._mounts = mounts
             self._reload()
 
@@ -414,7 +414,7 @@ class PrometheusProgram(WrappedProgram):
         self._appended += kept
         up = fetched.samples is not None
         numbers = (took_ns / SECOND, fetched.scraped, kept)
-        log.append(unix_ms(at_ns), samples, partial(_report, up, numbers))
+        self.store.take(log, unix_ms(at_ns), samples, partial(_report, up, numbers))
         loop.health = SharedHealth(up, fetched.error, at_ns, took_ns)
         if log.series != before:
             self._series += log.series - before
@@ -431,7 +431,7 @@ class PrometheusProgram(WrappedProgram):
         t_ms, log = unix_ms(self.container.sim.now), self.store.logs.get((loop.name, loop.target.labels))
         if log is not None and log.shown:
             self._series -= log.series
-            log.append(max(t_ms, log.last_ms + 1), {})
+            self.store.take(log, max(t_ms, log.last_ms + 1), {})
         self.store.forget(t_ms)
 
     def _say(self, level: str, where: str, text: str) -> None:

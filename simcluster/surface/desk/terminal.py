@@ -42,6 +42,8 @@ class Terminal:
     associative: dict[str, bool] = field(default_factory=dict)
     attributes: dict[str, str] = field(default_factory=dict)
     functions: dict[str, Any] = field(default_factory=dict)
+    references: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
     status: int = 0
     lines: int = 0
     forwards: list[Forward] = field(default_factory=list)
@@ -58,6 +60,7 @@ class Terminal:
         process.associative = dict(self.associative)
         process.attributes = dict(self.attributes)
         process.functions = dict(self.functions)
+        process.references, process.aliases = dict(self.references), dict(self.aliases)
         process.status = self.status
 
     def end(self, process: Process) -> None:
@@ -67,6 +70,7 @@ class Terminal:
         self.exported = dict(process.exported)
         self.arrays, self.associative = process.arrays, process.associative
         self.attributes, self.functions = process.attributes, process.functions
+        self.references, self.aliases = process.references, process.aliases
         kept = []
         for forward in self.forwards:
             if forward.line == self.lines:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 
 from simcluster.api.request import ADMIN, Impersonation, User
-from simcluster.models.userland.outcome import Outcome
+from simcluster.engine import shellwords
+from simcluster.models.userland.outcome import KILLED, Exhausted, Outcome
 from simcluster.surface.kubectl import klog
 from simcluster.surface.kubectl.commands import ALIASES, COMMANDS, Command
 from simcluster.surface.kubectl.discovery import Discovery
@@ -61,7 +61,7 @@ class Kubectl:
             files: what `-f FILE` finds, by path; there are no other files.
         """
         try:
-            words = shlex.split(command) if isinstance(command, str) else list(command)
+            words = shellwords.split(command) if isinstance(command, str) else list(command)
         except ValueError as error:
             return Outcome("", f"error: {error}\n", 1)
         if words[:1] == ["kubectl"]:
@@ -101,6 +101,8 @@ class Kubectl:
             assert found.run is not None, path
             found.run(invocation, arguments)
             self.namespace = invocation.context_namespace
+        except Exhausted:  # what it was to print does not fit into memory
+            return Outcome("", "Killed\n", KILLED)
         except KubectlError as error:
             if invocation is not None and isinstance(error, StatusError):
                 invocation.log(klog.DEBUG, "helpers.go:246", klog.status_text(error.status))
@@ -178,11 +180,16 @@ def locate(words: Sequence[str]) -> tuple[str, Command, list[str]]:
 
 
 def _unknown(word: str) -> KubectlError:
-    near = [name for name in COMMANDS if _distance(word, name) <= 2 or name.startswith(word.lower())]
+    near = [name for name in COMMANDS if _near(word, name) or name.startswith(word.lower())]
     text = f'error: unknown command "{word}" for "kubectl"'
     if near:
         text += "\n\nDid you mean this?\n" + "".join(f"\t{name}\n" for name in near)
     return KubectlError(text)
+
+
+def _near(word: str, name: str) -> bool:
+    """Whether two letters changed make one of the other."""
+    return abs(len(word) - len(name)) <= 2 and _distance(word, name) <= 2
 
 
 def _distance(a: str, b: str) -> int:

@@ -85,6 +85,8 @@ class NodeShell:
 class Lasting(Protocol):
     """What lasts from command line to command line."""
 
+    aliases: dict[str, str]
+
     def begin(self, process: Process) -> None:
         """A line begins."""
 
@@ -98,7 +100,8 @@ def shell_result(
     """What a shell of the place prints that is given a command line."""
     command = raw(command).decode("utf-8", "replace").replace("\0", "")
     try:
-        code = compile_script(command, place.face.bash)
+        aliases = () if lasting is None else tuple(sorted(lasting.aliases.items()))
+        code = compile_script(command, place.face.shell, aliases)
     except ShellSyntaxError as problem:
         return Outcome("", complaint(problem, place.face, place.face.shell, command), 2)
     return run_code(place, clock, code, env, stdin, lasting)

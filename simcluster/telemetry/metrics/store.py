@@ -19,6 +19,7 @@ from simcluster.engine.fork import FlatDict
 from simcluster.telemetry.metrics.block import Block, Changes, Layout, Sheet, Stretch, Times, block_of, stretches
 from simcluster.telemetry.metrics.columns import Columns, Exposed, Group, Labels, Metric, Row, Samples
 from simcluster.telemetry.metrics.matching import Honour, Selection, selection_of
+from simcluster.telemetry.metrics.sheets import Sheets
 from simcluster.telemetry.metrics.tables import Table, chosen, merged, together
 from simcluster.telemetry.promql.storage import STALE_NAN, Matcher, SeriesData, Tables
 
@@ -95,7 +96,7 @@ class TargetLog(Flat):
         return self._now
 
     def append(self, t_ms: int, samples: Samples, report: Callable[[int], Report] | None = None) -> None:
-        """A scrape, later than the last one; groups that are not in it have ended.
+        """A scrape, later than the last one (by `MetricStore.take`); groups that are not in it have ended.
 
         Args:
             report: makes what is written of the scrape itself, given how many series are new.
@@ -167,6 +168,8 @@ class TargetLog(Flat):
 
     def _compared(self, samples: Samples) -> list[tuple[Columns, Sheet | None]]:
         """Sheets of samples that are other than before, and forms that are gone."""
+        if type(samples) is Sheets:
+            return self._compared_sheets(samples.sheets)
         parts: dict[Columns, tuple[list[Labels], list[Row]]] = {}
         last: Columns | None = None
         for (form, labels), row in samples.items():
@@ -183,6 +186,19 @@ class TargetLog(Flat):
             else:
                 changed.append((form, Sheet(Layout(names), numbers)))
         changed += [(form, None) for form in self._now if form not in parts and form not in self._report]
+        return changed
+
+    def _compared_sheets(self, sheets: Mapping[Columns, Sheet]) -> list[tuple[Columns, Sheet | None]]:
+        """The same of what comes as sheets."""
+        changed: list[tuple[Columns, Sheet | None]] = []
+        for form, sheet in sheets.items():
+            known = self._now.get(form)
+            if known is not None and known.layout == sheet.layout:
+                if known.rows == sheet.rows:
+                    continue
+                sheet = Sheet(known.layout, sheet.rows)
+            changed.append((form, sheet))
+        changed += [(form, None) for form in self._now if form not in sheets and form not in self._report]
         return changed
 
     def _patched(self, changes: Iterable[tuple[Group, Row | None]]) -> list[tuple[Columns, Sheet | None]]:
@@ -260,18 +276,26 @@ class MetricStore:
         self.retention_ms = retention_ms
         self.logs: dict[Key, TargetLog] = {}
         self._index: dict[str, Showing] = {}
-        self._indexed = (0, 0)  # targets and forms of the index
+        self._indexed = False
 
     def __getstate__(self) -> dict[str, object]:
         """All but the index, which a copy makes again when it is asked."""
-        return {**self.__dict__, "_index": {}, "_indexed": (0, 0)}
+        return {**self.__dict__, "_index": {}, "_indexed": False}
 
     def log(self, target: str, labels: Labels, *, honour: bool = False) -> TargetLog:
         """The log of a target with these labels; `honour`: scraped labels win over them. A new one, if need be."""
         found = self.logs.get((target, labels))
         if found is None:
             found = self.logs[target, labels] = TargetLog(Honour(labels, honour))
+            self._indexed = False
         return found
+
+    def take(self, log: TargetLog, t_ms: int, samples: Samples, report: Callable[[int], Report] | None = None) -> None:
+        """A scrape of one of its logs; see `TargetLog.append`."""
+        known = len(log.changed_ms)
+        log.append(t_ms, samples, report)
+        if len(log.changed_ms) != known:
+            self._indexed = False
 
     def record(self, source: str, t_ms: int, samples: Mapping[Labels, float]) -> None:
         """What a rule found: numbers by labels, `__name__` among them. What it no longer finds has ended."""
@@ -284,7 +308,7 @@ class MetricStore:
             rows[Group(form, tuple(item for item in labels if item[0] != "__name__"))] = form.row((value,))
         log = self.log(source, (), honour=True)
         if t_ms > log.last_ms:
-            log.append(t_ms, rows)
+            self.take(log, t_ms, rows)
 
     def changed_since(self, names: Iterable[str], after_ms: int) -> bool:
         """Whether a series of one of these metrics was new, other than before, or gone after an instant.
@@ -304,7 +328,7 @@ class MetricStore:
         """Drop what is older than the retention."""
         for target in [key for key, log in self.logs.items() if not log.forget(now_ms - self.retention_ms)]:
             del self.logs[target]
-            self._indexed = (0, 0)
+            self._indexed = False
 
     def _selected(self, matchers: Sequence[Matcher]) -> Iterator[tuple[TargetLog, Chosen]]:
         """Logs in which there may be something that matches, and what that is."""
@@ -318,8 +342,7 @@ class MetricStore:
 
     def _indices(self) -> Mapping[str, Showing]:
         """By metric name, the logs of targets that show, or have shown it, and in which forms."""
-        state = (len(self.logs), sum([len(log.changed_ms) for log in self.logs.values()]))  # integers
-        if state != self._indexed:
+        if not self._indexed:
             index: dict[str, list[tuple[TargetLog, tuple[Columns, ...]]]] = {}
             for log in self.logs.values():
                 for form in log.changed_ms:
@@ -329,7 +352,7 @@ class MetricStore:
                             showing[-1] = (log, (*showing[-1][1], form))
                         else:
                             showing.append((log, (form,)))
-            self._index, self._indexed = dict(index), state
+            self._index, self._indexed = dict(index), True
         return self._index
 
     def _tables(self, matchers: Sequence[Matcher], from_ms: int, to_ms: int) -> list[Table]:

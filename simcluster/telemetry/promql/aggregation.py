@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import isinf
+from typing import NamedTuple
 
 import numpy as np
 
 from simcluster.telemetry.promql import text
 from simcluster.telemetry.promql.binary import quoted
-from simcluster.telemetry.promql.context import Bools, Context, Floats, QueryError, Vector, get, without
+from simcluster.telemetry.promql.context import Bools, Context, Floats, Ints, QueryError, Vector, get, without
 from simcluster.telemetry.promql.folding import add, quantile
 from simcluster.telemetry.promql.hashing import label_hash
 from simcluster.telemetry.promql.labelfunctions import is_label
@@ -18,6 +19,8 @@ from simcluster.telemetry.promql.storage import Labels, LabelSets
 from simcluster.telemetry.promql.syntax import Aggregate
 
 Groups = dict[tuple[Labels, bool], list[int]]
+#: So many places of a table of groups may stay empty beyond as many as there are series.
+MOST_FILLING = 64
 
 
 def groups(vector: Vector, node: Aggregate) -> Groups:
@@ -50,8 +53,49 @@ def _groups(labels: LabelSets, grouping: tuple[str, ...], others: bool) -> Group
     return found
 
 
+class _Members(NamedTuple):
+    """Labels of groups, and a table of their rows, filled up with the place after the last row."""
+
+    labels: LabelSets
+    table: Ints
+
+
+@lru_cache(maxsize=512)
+def _members(labels: LabelSets, grouping: tuple[str, ...], others: bool) -> _Members | None:
+    """Groups of series that keep their names; None if their sizes are too different for a table."""
+    found = _groups(labels, grouping, others)
+    width = max(map(len, found.values()), default=0)
+    if width * len(found) > 2 * len(labels) + MOST_FILLING:
+        return None
+    table = [rows + [len(labels)] * (width - len(rows)) for rows in found.values()]
+    return _Members(LabelSets(key for key, _ in found), np.array(table, dtype=np.int64).reshape(len(found), width))
+
+
+def _of_members(ctx: Context, vector: Vector, node: Aggregate) -> Vector | None:
+    """`sum` and `count` of series that come again and again; None if they do not."""
+    if node.op not in ("sum", "count") or not isinstance(vector.labels, LabelSets) or any(vector.dropped):
+        return None
+    known = _members(vector.labels, tuple(node.grouping), node.without)
+    if known is None:
+        return None
+    nothing = np.zeros((1, ctx.steps))
+    there = np.concatenate((vector.present, nothing.astype(bool)))[known.table]
+    if node.op == "count":
+        values = there.sum(axis=1, dtype=np.int64).astype(np.float64)
+    else:
+        numbers = np.concatenate((np.where(vector.present, vector.values, 0.0), nothing))[known.table]
+        total = rest = np.zeros((len(known.labels), ctx.steps))
+        for place in range(numbers.shape[1]):
+            total, rest = add(numbers[:, place], total, rest)
+        values = np.where(np.isinf(total), total, total + rest)
+    return Vector(known.labels, values, np.any(there, axis=1), [False] * len(known.labels))
+
+
 def simple(ctx: Context, vector: Vector, node: Aggregate) -> Vector:
     """Aggregations without a parameter."""
+    quick = _of_members(ctx, vector, node)
+    if quick is not None:
+        return quick
     steps = ctx.steps
     found = groups(vector, node)
     if steps == 1 and node.op == "sum":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from simcluster.telemetry.promql.context import (
     Bools,
     Context,
     Floats,
+    Ints,
     NativeRow,
     QueryError,
     Vector,
@@ -20,7 +23,7 @@ from simcluster.telemetry.promql.context import (
     without,
 )
 from simcluster.telemetry.promql.native import Native
-from simcluster.telemetry.promql.storage import Labels
+from simcluster.telemetry.promql.storage import Labels, LabelSets
 from simcluster.telemetry.promql.syntax import COMPARISONS, Binary, Matching
 
 _ARITHMETIC: dict[str, Callable[[Floats, Floats], Floats]] = {
@@ -73,8 +76,30 @@ def _by_signature(signatures: list[Labels]) -> dict[Labels, list[int]]:
     return found
 
 
+@lru_cache(maxsize=512)
+def _common(lhs: LabelSets, rhs: LabelSets, matching: Matching) -> tuple[Ints, Ints, int]:
+    """Match groups of series on the right and on the left, and how many there are; the last has none on the right."""
+    groups: dict[Labels, int] = {}
+    right = [groups.setdefault(_signature(each, matching), len(groups)) for each in rhs]
+    left = [groups.get(_signature(each, matching), len(groups)) for each in lhs]
+    return np.array(right, dtype=np.int64), np.array(left, dtype=np.int64), len(groups) + 1
+
+
+def _set_of_known(node: Binary, lhs: Vector, rhs: Vector, groups: tuple[Ints, Ints, int]) -> Vector:
+    theirs, ours, count = groups
+    there = np.zeros((count, rhs.present.shape[1]), dtype=bool)
+    np.logical_or.at(there, theirs, rhs.present)
+    mask = there[ours] if node.op == "and" else ~there[ours]
+    return Vector(lhs.labels, lhs.values, lhs.present & mask, lhs.dropped)
+
+
 def sets(node: Binary, lhs: Vector, rhs: Vector) -> Vector:
     """`and`, `or`, `unless`."""
+    if node.op != "or" and not lhs.labels and not lhs.natives:
+        return lhs
+    plain = node.op != "or" and not lhs.natives and not rhs.natives
+    if plain and isinstance(lhs.labels, LabelSets) and isinstance(rhs.labels, LabelSets):
+        return _set_of_known(node, lhs, rhs, _common(lhs.labels, rhs.labels, node.matching))
     left, right = _signatures(lhs, node.matching), _signatures(rhs, node.matching)
     if node.op == "or":
         there = _presence(lhs, left, node.matching)
@@ -133,6 +158,9 @@ def vectors(ctx: Context, node: Binary, lhs: Vector, rhs: Vector) -> Vector:
     matching = node.matching
     swapped = matching.card == "one-to-many"
     many, one = (rhs, lhs) if swapped else (lhs, rhs)
+    quick = _between_known(ctx, node, many, one)
+    if quick is not None:
+        return quick
     many_keys, one_keys = _signatures(many, matching), _by_signature(_signatures(one, matching))
     fill_many, fill_one = matching.fill_left, matching.fill_right
     if swapped:
@@ -163,6 +191,52 @@ def vectors(ctx: Context, node: Binary, lhs: Vector, rhs: Vector) -> Vector:
     return _with_natives(ctx, node, (lhs, rhs), result)
 
 
+class _Partners(NamedTuple):
+    """Rows of both sides that are partners, and the labels of what comes of them."""
+
+    many: Ints
+    one: Ints
+    labels: LabelSets
+
+
+@lru_cache(maxsize=512)
+def _partners(many: LabelSets, one: LabelSets, matching: Matching, keeps_name: bool) -> _Partners | None:
+    """Partners among series; None if one has several, or two results might be the same."""
+    theirs = {_signature(each, matching): row for row, each in enumerate(one)}
+    ours = [_signature(each, matching) for each in many]
+    if len(theirs) != len(one) or (matching.card == "one-to-one" and len(dict.fromkeys(ours)) != len(ours)):
+        return None
+    pairs = [(row, theirs[key]) for row, key in enumerate(ours) if key in theirs]
+    labels = LabelSets(_labels(matching, keeps_name, many[row], one[other]) for row, other in pairs)
+    if len(dict.fromkeys(labels)) != len(labels):
+        return None
+    left, right = [row for row, _ in pairs], [other for _, other in pairs]
+    return _Partners(np.array(left, dtype=np.int64), np.array(right, dtype=np.int64), labels)
+
+
+def _between_known(ctx: Context, node: Binary, many: Vector, one: Vector) -> Vector | None:
+    """The same as `vectors` of series whose partners are remembered; None if these are not as they should be."""
+    if not isinstance(many.labels, LabelSets) or not isinstance(one.labels, LabelSets):
+        return None
+    matching, options = node.matching, ctx.options
+    filled = matching.fill_left is not None or matching.fill_right is not None
+    if filled or node.returns_bool or options.closed or options.delayed_names or many.natives or one.natives:
+        return None
+    known = _partners(many.labels, one.labels, matching, node.op in COMPARISONS)
+    if known is None:
+        return None
+    ctx.spent.hold(len(known.labels), ctx.steps)
+    lhs, rhs = many.values[known.many], one.values[known.one]
+    if matching.card == "one-to-many":
+        lhs, rhs = rhs, lhs
+    present = many.present[known.many] & one.present[known.one]
+    if node.op in COMPARISONS:
+        present, values = present & _COMPARE[node.op](lhs, rhs), lhs
+    else:
+        values = _ARITHMETIC[node.op](lhs, rhs)
+    return Vector(known.labels, values, present, [False] * len(known.labels)).filled()
+
+
 def _with_natives(ctx: Context, node: Binary, sides: tuple[Vector, Vector], result: Vector) -> Vector:
     """Add what comes of partners at least one of which is a native histogram."""
     swapped = node.matching.card == "one-to-many"
@@ -184,7 +258,7 @@ def _with_natives(ctx: Context, node: Binary, sides: tuple[Vector, Vector], resu
                     natives[step] = value
                 elif value is not None:
                     floats[step] = value
-            named = _labels(ctx, node, labels, other)
+            named = _labels(node.matching, _keeps_name(ctx, node.op), labels, other)
             if node.returns_bool and not ctx.options.delayed_names:
                 named = without(named, "__name__")
             drops = (dropped and node.op in COMPARISONS) or (node.returns_bool and ctx.options.delayed_names)
@@ -263,7 +337,8 @@ class _Found:
 
 def _result(ctx: Context, node: Binary, found: _Found, swapped: bool) -> Vector:
     matching = node.matching
-    labels = [_labels(ctx, node, many, one) for many, one in zip(found.many, found.one, strict=True)]
+    keeps_name = _keeps_name(ctx, node.op)
+    labels = [_labels(matching, keeps_name, many, one) for many, one in zip(found.many, found.one, strict=True)]
     if node.returns_bool and not ctx.options.delayed_names:
         labels = [without(each, "__name__") for each in labels]
     dropped = [was or node.returns_bool for was in found.dropped] if ctx.options.delayed_names else found.dropped
@@ -282,9 +357,8 @@ def _result(ctx: Context, node: Binary, found: _Found, swapped: bool) -> Vector:
     return merged(Vector(labels, lhs, found.present & holds, dropped).filled())
 
 
-def _labels(ctx: Context, node: Binary, many: Labels, one: Labels) -> Labels:
-    matching = node.matching
-    kept = many if _keeps_name(ctx, node.op) else without(many, "__name__")
+def _labels(matching: Matching, keeps_name: bool, many: Labels, one: Labels) -> Labels:
+    kept = many if keeps_name else without(many, "__name__")
     if matching.card == "one-to-one":
         if matching.on:
             return tuple(pair for pair in kept if pair[0] in matching.labels)

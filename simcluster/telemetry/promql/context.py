@@ -181,9 +181,10 @@ class Vector:
 
     def rows(self, kept: list[int]) -> Vector:
         """Only these rows, in this order."""
-        return Vector(
-            [self.labels[i] for i in kept], self.values[kept], self.present[kept], [self.dropped[i] for i in kept]
-        )
+        labels = [self.labels[i] for i in kept]
+        if isinstance(self.labels, LabelSets):
+            labels = _some(self.labels, tuple(kept))
+        return Vector(labels, self.values[kept], self.present[kept], [self.dropped[i] for i in kept])
 
     def filled(self) -> Vector:
         """Without rows that have no sample."""
@@ -230,6 +231,12 @@ def nameless(ctx: Context, vector: Vector) -> Vector:
     vector.labels = [without(labels, "__name__") for labels in vector.labels]
     vector.natives = [NativeRow(without(row.labels, "__name__"), False, row.samples) for row in vector.natives]
     return merged(vector)
+
+
+@lru_cache(maxsize=512)
+def _some(given: LabelSets, kept: tuple[int, ...]) -> LabelSets:
+    """Labels of some rows, in this order."""
+    return LabelSets(given[row] for row in kept)
 
 
 @lru_cache(maxsize=1024)

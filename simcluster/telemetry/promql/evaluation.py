@@ -33,6 +33,7 @@ from simcluster.telemetry.promql.native import Native
 from simcluster.telemetry.promql.parsing import parse
 from simcluster.telemetry.promql.storage import Labels, Queryable
 from simcluster.telemetry.promql.syntax import (
+    COMPARISONS,
     SET_OPERATORS,
     Aggregate,
     Binary,
@@ -80,6 +81,11 @@ class Result(NamedTuple):
     infos: list[str]
 
 
+#: Functions of a window alone, which no value and no number of samples is wrong for.
+_OF_WINDOWS = (
+    *("changes", "count_over_time", "delta", "increase", "last_over_time", "max_over_time", "min_over_time"),
+    *("present_over_time", "rate", "resets", "sum_over_time"),
+)
 _Range: TypeAlias = MatrixSelector | Subquery
 
 
@@ -228,6 +234,9 @@ def _negated(step: int, one: Native) -> Native:
 
 def _binary(ctx: Context, node: Binary) -> Value:
     lhs = _quotient(ctx, node) if ctx.options.brief else evaluate(ctx, node.lhs)
+    kept = ctx.options.brief and node.op in ("and", "unless") and isinstance(lhs, Vector) and not lhs.natives
+    if kept and isinstance(lhs, Vector) and not bool(lhs.present.any()) and _has_value(node.rhs):
+        return Vector.empty(ctx.steps)
     rhs = evaluate(ctx, node.rhs)
     assert not isinstance(lhs, str)
     assert not isinstance(rhs, str)
@@ -241,6 +250,17 @@ def _binary(ctx: Context, node: Binary) -> Value:
     if isinstance(rhs, Vector):
         return binary.with_scalar(ctx, node, rhs, lhs, True)
     return binary.scalars(node.op, lhs, rhs)
+
+
+def _has_value(expr: Expr) -> bool:
+    """Whether an expression has a value whatever is stored: of one metric, of its windows, compared with a number."""
+    expr = bare(expr)
+    if isinstance(expr, Binary):
+        return expr.op in COMPARISONS and isinstance(bare(expr.rhs), Number) and _has_value(expr.lhs)
+    if isinstance(expr, Call):
+        return expr.function in _OF_WINDOWS and _has_value(expr.args[0])
+    found = expr.selector if isinstance(expr, MatrixSelector) else expr
+    return isinstance(found, Selector) and any(one.name == "__name__" and one.op == "=" for one in found.matchers)
 
 
 def _quotient(ctx: Context, node: Binary) -> Value:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from simcluster.telemetry.promql import text
-from simcluster.telemetry.promql.context import Bools, Context, Floats, Vector, get, nameless, without
-from simcluster.telemetry.promql.storage import Labels
+from simcluster.telemetry.promql.context import Bools, Context, Floats, Ints, Vector, get, nameless, without
+from simcluster.telemetry.promql.storage import Labels, LabelSets
 
 #: Differences of neighbours smaller than this, relative to their sum, are taken as errors of the arithmetic.
 TOLERANCE = 1e-12
@@ -43,6 +45,48 @@ class Buckets:
         return self.present[-1] if self.bounds[-1] == math.inf else np.zeros(self.present.shape[1], dtype=bool)
 
 
+class _Alike(NamedTuple):
+    """Histograms of the same bounds among some series: their labels, the bounds, and rows by bound and histogram."""
+
+    labels: LabelSets
+    bounds: tuple[float, ...]
+    rows: Ints
+
+    def at_once(self, vector: Vector) -> Buckets:
+        """All of them as one of so many times the steps."""
+        there = vector.present[self.rows].reshape(len(self.bounds), -1)
+        counts = np.where(there, vector.values[self.rows].reshape(len(self.bounds), -1), 0.0) + 0.0
+        return Buckets((), False, list(self.bounds), counts, there, np.zeros(counts.shape[1], dtype=bool))
+
+
+@lru_cache(maxsize=256)
+def _alike_among(labels: LabelSets) -> _Alike | None:
+    """Histograms as they should be: a series of each bound, the same bounds in all; None if they are otherwise."""
+    found: dict[Labels, dict[float, int]] = {}
+    for row, each in enumerate(labels):
+        le = get(each, "le")
+        if (
+            _NUMBER.fullmatch(le) is None
+            or found.setdefault(without(each, "le"), {}).setdefault(_bound(le), row) != row
+        ):
+            return None
+    bounds = sorted(next(iter(found.values()), ()))
+    if not bounds or any(bound != bound for bound in bounds) or any(sorted(each) != bounds for each in found.values()):
+        return None
+    rows = [[each[bound] for each in found.values()] for bound in bounds]
+    return _Alike(LabelSets(found), tuple(bounds), np.array(rows, dtype=np.int64))
+
+
+def _bound(le: str) -> float:
+    return float(int(le, 16)) if "x" in le.lower() else float(le)
+
+
+def _known(vector: Vector) -> _Alike | None:
+    """Histograms among series that come again and again."""
+    remembered = isinstance(vector.labels, LabelSets) and not any(vector.dropped)
+    return _alike_among(vector.labels) if remembered and isinstance(vector.labels, LabelSets) else None
+
+
 def histograms(ctx: Context, vector: Vector, at: int) -> list[Buckets]:
     """The histograms among the series; what has no proper `le` is noted and left out."""
     found: dict[tuple[Labels, bool], list[tuple[float, int]]] = {}
@@ -53,8 +97,7 @@ def histograms(ctx: Context, vector: Vector, at: int) -> list[Buckets]:
             named = f' for metric name "{name}"' if name else ""
             ctx.warn(f'bucket label "le" is missing or has a malformed value of "{le}"{named}', at)
             continue
-        bound = float(int(le, 16)) if "x" in le.lower() else float(le)
-        found.setdefault((without(labels, "le"), vector.dropped[row]), []).append((bound, row))
+        found.setdefault((without(labels, "le"), vector.dropped[row]), []).append((_bound(le), row))
     return _monotonic([_buckets(vector, labels, drops, rows) for (labels, drops), rows in found.items()])
 
 
@@ -133,6 +176,13 @@ def _quantiles(ctx: Context, q: Floats, vector: Vector, q_at: int, at: int) -> V
     wrong = q[np.isnan(q) | (q < 0) | (q > 1)]
     if len(wrong):
         ctx.warn(f"quantile value should be between 0 and 1, got {text.shortest(float(wrong[0]))}", q_at)
+    known = _known(vector) if not ctx.options.delayed_names else None
+    if known is not None:
+        every, shape = known.at_once(vector), (len(known.labels), ctx.steps)
+        if bool(_made_monotonic(every.counts, every.present).any()):
+            ctx.inform(_MONOTONIC, at)
+        there = np.any(every.present, axis=0).reshape(shape)
+        return Vector(known.labels, _quantile(np.tile(q, shape[0]), every).reshape(shape), there, [False] * shape[0])
     found = histograms(ctx, vector, at)
     if not found:
         return Vector.empty(ctx.steps)

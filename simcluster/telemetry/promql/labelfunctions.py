@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cmp_to_key
+from functools import cmp_to_key, lru_cache
 
 import numpy as np
 
 from simcluster.telemetry.promql import regex
 from simcluster.telemetry.promql.context import Bools, NativeRow, QueryError, Vector, get, merged
-from simcluster.telemetry.promql.storage import Labels, Matcher
+from simcluster.telemetry.promql.storage import Labels, LabelSets, Matcher
 
 _CHUNKS = re.compile(r"\d+|\D+")
 
@@ -51,16 +51,32 @@ def _relabelled(vector: Vector, name: str, change: Callable[[Labels], Labels | N
 def label_replace(vector: Vector, target: str, replacement: str, source: str, pattern: str) -> Vector:
     """A label from what an expression finds in another."""
     try:
-        expression = regex.compiled(pattern)
+        regex.compiled(pattern)
     except regex.RegexError:
         raise QueryError(f"invalid regular expression in label_replace(): {pattern}") from None
     _must_be_label(target, "destination", "label_replace")
 
+    if isinstance(vector.labels, LabelSets) and not vector.natives and not any(vector.dropped):
+        known = _replaced(vector.labels, target, replacement, source, pattern)
+        if known is not None:
+            return Vector(known, vector.values, vector.present, vector.dropped)
+
     def change(each: Labels) -> Labels | None:
-        match = expression.match(get(each, source))
-        return None if match is None else _with(each, target, regex.expand(replacement, match))
+        return _changed(each, target, replacement, source, pattern)
 
     return _relabelled(vector, target, change)
+
+
+def _changed(labels: Labels, target: str, replacement: str, source: str, pattern: str) -> Labels | None:
+    match = regex.compiled(pattern).match(get(labels, source))
+    return None if match is None else _with(labels, target, regex.expand(replacement, match))
+
+
+@lru_cache(maxsize=256)
+def _replaced(given: LabelSets, target: str, replacement: str, source: str, pattern: str) -> LabelSets | None:
+    """Labels after `label_replace`; None if some are the same then."""
+    found = LabelSets(_changed(each, target, replacement, source, pattern) or each for each in given)
+    return found if len(dict.fromkeys(found)) == len(found) else None
 
 
 def label_join(vector: Vector, target: str, separator: str, sources: Sequence[str]) -> Vector:

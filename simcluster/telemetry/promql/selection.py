@@ -157,7 +157,8 @@ def windows(ctx: Context, selector: MatrixSelector) -> Windows:
     tables: Tables | None = None if ask is None else ask(inner.matchers, first, int(ends.max()))
     if tables is not None and tables.labels and not tables.ended:
         return _of_tables(ctx, tables, ends, selector.range_ms)
-    found = ctx.store.select(inner.matchers, first, int(ends.max()))
+    none = tables is not None and not tables.labels
+    found = [] if none else ctx.store.select(inner.matchers, first, int(ends.max()))
     ctx.spent.hold(len(found), ctx.steps)
     labels = [one.labels for one in found]
     if found and not any(one.natives for one in found) and not is_stale(_values(found)).any():

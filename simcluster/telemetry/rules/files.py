@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import yaml
@@ -49,7 +50,8 @@ class RuleGroup(NamedTuple):
     rules: tuple[Rule, ...]
 
 
-def load(source: str, file: str) -> list[RuleGroup]:
+@lru_cache(maxsize=64)  # servers of all worlds of a process read the same few files
+def load(source: str, file: str) -> tuple[RuleGroup, ...]:
     """The groups of a file.
 
     Raises:
@@ -60,12 +62,12 @@ def load(source: str, file: str) -> list[RuleGroup]:
     except yaml.YAMLError as error:
         raise RuleFileError(f"{file}: yaml: {str(error).splitlines()[0]}") from None
     if root is None:
-        return []
+        return ()
     reader = _Reader(file)
     groups = reader.file(root)
     if reader.wrong:
         raise RuleFileError("\n".join(reader.wrong))
-    return groups
+    return tuple(groups)
 
 
 class _Reader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ _TOKEN = re.compile(
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 
 
+@functools.lru_cache(maxsize=1024)
 def parsed(source: str) -> tuple[Node, ...]:
     """The nodes of a template.
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from simcluster.apps.astronomy_shop.flagd import FlagdProgram
 from simcluster.apps.registry import applications
 from simcluster.engine import SECOND
+from simcluster.models.apps.flags.flagd import FlagdProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import Call
@@ -264,4 +264,4 @@ def test_products_are_shown_and_the_proxy_answers_for_others(shop: World) -> Non
 
 def test_every_workload_is_described() -> None:
     found = next(folder.behaviour for folder in applications() if folder.behaviour.application == NAMESPACE)
-    assert len(found.services) == 22
+    assert len(found.services) == 21

@@ -9,11 +9,12 @@ import pytest
 
 from simcluster.apps import hotel_reservation
 from simcluster.apps.hotel_reservation import pages, wiring
-from simcluster.apps.hotel_reservation.caches import Warmth
 from simcluster.apps.hotel_reservation.stores import credentials_of
-from simcluster.apps.hotel_reservation.traits import CONFIG, TRAITS, Cached, config_of
+from simcluster.apps.hotel_reservation.traits import CONFIG, TRAITS, config_of
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.apps.folder import load_behaviour
+from simcluster.models.apps.instances import environment_of, spread
+from simcluster.models.apps.stores.aside import Cached, Warmth, missed
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 from tests.clusters.handmade import HandmadeCluster
 from tests.clusters.storebench import StoreBench
@@ -55,12 +56,12 @@ def test_retries_follow_their_variables() -> None:
 
 
 def test_calls_are_spread_over_instances() -> None:
-    spec = wiring.spread(spec_of("search"), {"srv-geo": 3, "srv-rate": 1})
+    spec = spread(spec_of("search"), {"srv-geo": 3, "srv-rate": 1})
     calls = [call for step in spec.operations[0].steps for call in step]
     assert [call.env for call in calls] == ["srv-geo", "srv-geo#2", "srv-geo#3", "srv-rate"]
     assert [call.count for call in calls] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1.0])
     places = {"srv-geo": (("10.244.1.2", 8083), ("10.244.2.2", 8083)), "srv-rate": ()}
-    assert wiring.environment_of(places) == {
+    assert environment_of(places) == {
         "srv-geo": "10.244.1.2:8083",
         "srv-geo#2": "10.244.2.2:8083",
         "srv-rate": "",
@@ -69,7 +70,7 @@ def test_calls_are_spread_over_instances() -> None:
 
 def test_a_full_cache_needs_no_store() -> None:
     def asked(share: float) -> list[float]:
-        spec = wiring.missed(spec_of("rate"), "RateMongoAddress", share)
+        spec = missed(spec_of("rate"), {"RateMongoAddress": ("find",)}, share)
         return [call.count for step in spec.operations[0].steps for call in step]
 
     assert asked(1.0) == [1.0, 5.0]

@@ -34,7 +34,7 @@ def roots(world: World, seconds: int) -> list[dict[str, Any]]:
 def series(meter: SpanMeter) -> dict[tuple[str, str, str], float]:
     """Spans of clients that failed, by service, name and status."""
     found = {}
-    for group, row in meter.rows().items():
+    for group, row in meter.samples().items():
         labels = dict(group.labels)
         if labels["span_kind"] == "SPAN_KIND_CLIENT":
             key = labels["service_name"], labels["span_name"], labels["status_code"]

@@ -22,14 +22,14 @@ from simcluster.eval.chat.instructions import nearest
 from simcluster.eval.chat.options import ModelOptions
 from simcluster.eval.chat.tools import ARGUMENTS_MAX, Toolkit, schema
 from simcluster.eval.episode import Episode, replay
-from simcluster.eval.runner import Plan, PlanError, RunDirectory, evaluate
+from simcluster.eval.runner import PlanError, RunDirectory, evaluate
 from simcluster.eval.runner.past import others
 from simcluster.surface.protocols import BudgetExceeded
 from tests.eval.llm.recorded import Answer, Recorded, recorded
+from tests.kiosk import LIBRARY, OPTIONS, TASK, plan, started
 
-TASK = "wrong_service_selector_online_boutique"
-CAUSE = "Service cartservice selects version=v2, a label that no pod carries, so it has no endpoints."
-MEND = """patch service cartservice -n boutique --type=merge -p '{"spec":{"selector":{"version":null}}}'"""
+CAUSE = "Deployment kiosk: the image tag v9 does not exist, so that it cannot be pulled."
+MEND = "rollout undo deployment/kiosk -n kiosk"
 
 
 def call(name: object, arguments: object, number: int = 0) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def says(*calls: Any) -> dict[str, Any]:
 
 
 SOLVES: list[Answer] = [
-    says(call("kubectl", {"command": "kubectl get endpoints -n boutique"})),
+    says(call("kubectl", {"command": "kubectl get endpoints -n kiosk"})),
     says(call("kubectl", {"command": MEND}), call("diagnose", {"diagnosis": CAUSE}, 1)),
     says(call("wait", {"duration": "30s"})),
     says(call("finish", {})),
@@ -58,7 +58,13 @@ def server() -> Iterator[Recorded]:
 @pytest.fixture(scope="module")
 def paged() -> Episode:
     """The incident just after its page; tests fork it."""
-    return simcluster.start(TASK, seed=0)
+    return started()
+
+
+@pytest.fixture(scope="module")
+def observed() -> Episode:
+    """One whose cluster is watched."""
+    return simcluster.start("wrong_service_selector_online_boutique", seed=0)
 
 
 def work(episode: Episode, server: Recorded, *answers: Answer, **policies: Any) -> list[dict[str, Any]]:
@@ -77,17 +83,17 @@ def results(noted: list[dict[str, Any]]) -> list[str]:
 
 def test_a_model_solves_an_incident_and_its_run_repeats_without_the_endpoint(server: Recorded, tmp_path: Path) -> None:
     server.answers = list(SOLVES)
-    plan = Plan((TASK,), ("llm:org/m",), model=ModelOptions(server.url, (1.0, 10.0), tries=1))
-    plan.check()
-    with RunDirectory(tmp_path / "live", plan) as directory:
-        (first,) = evaluate(plan, directory, jobs=1)
+    live = replace(plan("llm:org/m"), model=ModelOptions(server.url, (1.0, 10.0), tries=1))
+    live.check()
+    with RunDirectory(tmp_path / "live", live) as directory:
+        (first,) = evaluate(live, directory, jobs=1)
     assert (first["passed"], first["outcome"]) == (True, "done"), first["error"]
     assert first["model"] == {"replies": 4, "prompt": 4000, "completion": 800, "dollars": 0.012}
     assert {one["path"] for one in server.asked} == {"/v1/chat/completions"}
     assert server.asked[1]["messages"][-1]["role"] == "tool"
     name = f"{TASK}.llm-org-m.0"
-    assert replay(tmp_path / "live" / "runs" / f"{name}.log.jsonl").same
-    again = replace(plan, model=replace(plan.model, url="http://127.0.0.1:1", replies=str(tmp_path / "live")))
+    assert replay(tmp_path / "live" / "runs" / f"{name}.log.jsonl", LIBRARY).same
+    again = replace(live, model=replace(live.model, url="http://127.0.0.1:1", replies=str(tmp_path / "live")))
     with RunDirectory(tmp_path / "again", again) as directory:
         (second,) = evaluate(again, directory, jobs=1)
     assert (second["digest"], second["model"]) == (first["digest"], first["model"])
@@ -97,24 +103,24 @@ def test_a_model_solves_an_incident_and_its_run_repeats_without_the_endpoint(ser
 
 def test_a_run_whose_endpoint_fails_counts_for_nobody_and_is_made_later(server: Recorded, tmp_path: Path) -> None:
     server.answers = [SOLVES[0], 500, b"data: {garbage", *SOLVES]
-    plan = Plan((TASK,), ("llm:m", "noop"), model=ModelOptions(server.url, tries=1))
-    with RunDirectory(tmp_path, plan) as directory:
-        assert [one["agent"] for one in evaluate(plan, directory, jobs=1)] == ["noop"]
+    made = replace(plan("llm:m", "noop"), model=ModelOptions(server.url, tries=1))
+    with RunDirectory(tmp_path, made) as directory:
+        assert [one["agent"] for one in evaluate(made, directory, jobs=1)] == ["noop"]
         assert directory.unmade == 1
         assert directory.reasons == {"garbled": 1}
     (unmade,) = [json.loads(line) for line in (tmp_path / "unmade.jsonl").read_text().splitlines()]
     assert unmade["outcome"] == "endpoint"
-    with RunDirectory(tmp_path, plan, resume=True) as directory:
-        assert [one["passed"] for one in evaluate(plan, directory, jobs=1)] == [True, False]
+    with RunDirectory(tmp_path, made, resume=True) as directory:
+        assert [one["passed"] for one in evaluate(made, directory, jobs=1)] == [True, False]
         assert directory.unmade == 0
 
 
 def test_an_endpoint_that_hangs_never_counts_against_the_model(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:  # takes connections and says nothing
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}/v1"
-        plan = Plan((TASK,), ("llm:m",), model=ModelOptions(url), wall_limit_s=1.0)
-        with RunDirectory(tmp_path, plan) as directory:
-            assert evaluate(plan, directory, jobs=1) == []
+        made = replace(plan("llm:m", wall_limit_s=1.0), model=ModelOptions(url))
+        with RunDirectory(tmp_path, made) as directory:
+            assert evaluate(made, directory, jobs=1) == []
             assert directory.reasons == {"timeout": 1}
 
 
@@ -134,7 +140,7 @@ def test_what_keeps_an_endpoint_from_answering_has_a_name(server: Recorded, answ
 
 def test_run_takes_a_model(server: Recorded, tmp_path: Path) -> None:
     server.answers = [*SOLVES, 401]
-    said = ["run", TASK, "--agent", "llm:m", "--base-url", server.url, "--json"]
+    said = ["run", TASK, *OPTIONS, "--agent", "llm:m", "--base-url", server.url, "--json"]
     runner = CliRunner()
     shown = runner.invoke(group, [*said, "--out", str(tmp_path)])
     found = json.loads(shown.stdout)
@@ -171,28 +177,27 @@ def test_a_loop_over_the_sdk_of_openai_does_the_same(paged: Episode, server: Rec
 
 
 def test_what_did_not_help_is_taken_back(paged: Episode, server: Recorded) -> None:
-    wrong = says(call("kubectl", {"command": "scale deployment cartservice -n boutique --replicas=3"}))
+    wrong = says(call("kubectl", {"command": "scale deployment kiosk -n kiosk --replicas=3"}))
     undo = says(call("undo", {}))
     episode = paged.fork()
     noted = work(episode, server, wrong, undo, undo, says(call("finish", {})), strategy="undo")
     assert "Work by trial" in server.asked[0]["messages"][0]["content"]
     assert results(noted)[1].startswith("taken back: kubectl scale")
     assert results(noted)[2] == "there is nothing to take back"
-    replicas = episode.kubectl("get deployment cartservice -n boutique -o jsonpath={.spec.replicas}").stdout
-    assert (
-        replicas == paged.fork().kubectl("get deployment cartservice -n boutique -o jsonpath={.spec.replicas}").stdout
-    )
+    replicas = episode.kubectl("get deployment kiosk -n kiosk -o jsonpath={.spec.replicas}").stdout
+    assert replicas == paged.fork().kubectl("get deployment kiosk -n kiosk -o jsonpath={.spec.replicas}").stdout
     assert "unknown tool 'undo'" in results(work(paged.fork(), server, undo, says(call("finish", {}))))[0]
 
 
 def test_courses_of_other_tasks_that_passed_are_shown(paged: Episode, server: Recorded, tmp_path: Path) -> None:
-    other = "wrong_image_tag_online_boutique"
-    plan = Plan((TASK, other), ("expert",))
-    with RunDirectory(tmp_path, plan) as directory:
-        evaluate(plan, directory, jobs=1)
-    past = others(str(tmp_path), TASK)
-    assert [("set image" in text, TASK in text) for _, text in past] == [(True, False)]
-    assert others(str(tmp_path), other) != past
+    server.answers = list(SOLVES)
+    made = replace(plan("llm:m", "noop"), model=ModelOptions(server.url, tries=1))
+    with RunDirectory(tmp_path, made) as directory:
+        evaluate(made, directory, jobs=1)
+    past = others(str(tmp_path), "another")
+    assert [(MEND in text, TASK in text) for _, text in past] == [(True, False)]
+    assert others(str(tmp_path), TASK) == []
+    server.asked.clear()
     server.answers = [says(call("finish", {}))]
     ModelAgent(Endpoint("m", server.url, tries=1), ModelOptions(), lambda line: None, past).run(paged.fork())
     assert past[0][1] in server.asked[0]["messages"][0]["content"]
@@ -225,19 +230,19 @@ def test_whatever_a_model_writes_is_answered(paged: Episode, server: Recorded) -
     assert len(json.dumps(server.asked[-1])) < ARGUMENTS_MAX
 
 
-def test_the_queries_reach_what_observes_the_cluster(paged: Episode) -> None:
-    kit = Toolkit(paged.fork())
+def test_the_queries_reach_what_observes_the_cluster(observed: Episode) -> None:
+    kit = Toolkit(observed.fork())
     assert json.loads(kit.call("promql", {"query": "count(up)"}))["status"] == "success"
     assert "BadRequest" in kit.call("promql", {"query": "sum("})
     assert json.loads(kit.call("logql", {"query": '{namespace="boutique"}', "limit": 3}))["data"]["result"]
     assert json.loads(kit.call("alerts", {}))
-    assert json.loads(kit.call("traces", {"service": "frontend"}))["data"] == paged.fork().traces(service="frontend")
+    assert json.loads(kit.call("traces", {"service": "frontend"}))["data"] == observed.fork().traces(service="frontend")
     assert kit.call("traces", {"service": ""}).startswith("Error from server")
 
 
 def test_plain_text_where_tools_are_refused(paged: Episode, server: Recorded) -> None:
     words = [
-        'I look: {"tool": "kubectl", "arguments": {"command": "get pods -n boutique"}} and then',
+        'I look: {"tool": "kubectl", "arguments": {"command": "get pods -n kiosk"}} and then',
         '{"tool":"finish"}',
     ]
     noted = work(paged.fork(), server, 400, *words)
@@ -302,9 +307,9 @@ def test_what_is_old_is_forgotten_first() -> None:
 
 
 def test_runbooks_near_to_the_page_are_shown(tmp_path: Path, paged: Episode, server: Recorded) -> None:
-    (tmp_path / "cart.md").write_text("cartservice has no endpoints: compare selector and labels")
+    (tmp_path / "cart.md").write_text("nobody buys at the kiosk: compare its image with what the registry has")
     (tmp_path / "disk.md").write_text("smartctl shows pending sectors")
-    assert [text.split()[3] for text in nearest(tmp_path, "cartservice endpoints")] == ["cart.md:"]
+    assert [text.split()[3] for text in nearest(tmp_path, "kiosk image")] == ["cart.md:"]
     work(paged.fork(), server, says(call("finish", {})), strategy="few-shot", runbooks=str(tmp_path))
     assert "track=blue" in server.asked[0]["messages"][0]["content"]
 
@@ -312,7 +317,7 @@ def test_runbooks_near_to_the_page_are_shown(tmp_path: Path, paged: Episode, ser
 def test_a_model_has_to_be_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(PlanError, match="where does it answer"):
-        Plan((TASK,), ("llm:m",)).check()
+        plan("llm:m").check()
     with pytest.raises(PlanError, match="an agent is llm:MODEL"):
-        Plan((TASK,), ("llm:",), model=ModelOptions("http://x")).check()
+        replace(plan("llm:"), model=ModelOptions("http://x")).check()
     assert [one["function"]["name"] for one in schema()][-1] == "finish"

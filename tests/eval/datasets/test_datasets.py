@@ -12,23 +12,22 @@ from click.testing import CliRunner
 
 from simcluster.cli.group import group
 from simcluster.eval.episode.replay import replay
-from simcluster.eval.runner import Plan, RunDirectory, evaluate
-
-TASK = "wrong_service_selector_online_boutique"
+from simcluster.eval.runner import RunDirectory, evaluate
+from tests.kiosk import LIBRARY, OPTIONS, TASK, plan
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("runs")
-    plan = Plan((TASK,), ("expert", "noop"))
-    with RunDirectory(path, plan) as directory:
-        evaluate(plan, directory, jobs=1)
+    both = plan("expert", "noop")
+    with RunDirectory(path, both) as directory:
+        evaluate(both, directory, jobs=1)
     return path
 
 
 def exported(folder: Path, form: str, *more: str) -> list[dict[str, Any]]:
     out = folder / f"{form}.jsonl"
-    done = CliRunner().invoke(group, ["export", str(folder), "--format", form, "--out", str(out), *more])
+    done = CliRunner().invoke(group, ["export", str(folder), "--format", form, "--out", str(out), *OPTIONS, *more])
     assert done.exit_code == 0, done.output
     return [json.loads(line) for line in out.read_text().splitlines()]
 
@@ -46,7 +45,7 @@ def test_conversations(folder: Path) -> None:
     assert set(called) <= offered
     assert (called[-1], "diagnose" in called) == ("finish", True)
     assert noop["messages"][-1]["tool_calls"][0]["function"]["name"] == "finish"
-    assert replay(folder / "runs" / f"{TASK}.expert.0.log.jsonl").live.digest == expert["digest"]
+    assert replay(folder / "runs" / f"{TASK}.expert.0.log.jsonl", LIBRARY).live.digest == expert["digest"]
     assert [one["agent"] for one in exported(folder, "chat", "--passed")] == ["expert"]
 
 

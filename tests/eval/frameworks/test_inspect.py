@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from simcluster.eval.episode import start
-
-inspected = pytest.importorskip("tests.eval.frameworks.inspected")
-door = pytest.importorskip("simcluster.eval.frameworks.inspectai")
+from tests.kiosk import started
 
 
 def test_a_stock_agent_with_bash_solves_an_incident(tmp_path: Path) -> None:
+    inspected = pytest.importorskip("tests.eval.frameworks.inspected")  # it takes seconds to import
     command = [sys.executable, "-m", inspected.__name__, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
     assert done.returncode == 0, done.stderr
@@ -36,6 +35,8 @@ def test_a_stock_agent_with_bash_solves_an_incident(tmp_path: Path) -> None:
 
 
 def test_files_of_the_desk_and_what_is_wrong_with_them() -> None:
+    inspectai = pytest.importorskip("simcluster.eval.frameworks.inspectai")
+
     async def use(desk: Any) -> None:
         await desk.write_file("notes/one.txt", "ä\r\nb")
         assert await desk.read_file("notes/one.txt") == "ä\r\nb"
@@ -55,4 +56,4 @@ def test_files_of_the_desk_and_what_is_wrong_with_them() -> None:
         spent = await desk.exec(["date"])
         assert (spent.returncode, "used up" in spent.stderr) == (130, True)
 
-    asyncio.run(use(door.Desk(start(inspected.TASK, 0))))
+    asyncio.run(use(inspectai.Desk(started())))

@@ -19,8 +19,7 @@ from simcluster.tasks.beyond import chosen, is_impossible
 TASK = "cpu_limit_too_low_online_boutique@outage"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["noop", "restart_all"])
+@pytest.mark.parametrize("name", ["noop", pytest.param("restart_all", marks=pytest.mark.slow(sample=0))])
 def test_nothing_that_is_done_helps(name: str) -> None:
     episode = start(TASK, 3)
     assert "DeadMansSwitch" in episode.alert  # nobody is left who could evaluate a rule

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,11 @@ import jsonschema
 import pytest
 
 from simcluster.eval.isolation.ending import HARNESS_ERROR, Ending
-from simcluster.eval.runner import Plan, RunDirectory, RunDirectoryError, evaluate
+from simcluster.eval.runner import RunDirectory, RunDirectoryError, evaluate
 from simcluster.eval.runner.execute import record_of
 from simcluster.eval.runner.plan import FORMAT, Run
 from simcluster.eval.runner.records import read_results
-
-TASK = "wrong_image_tag_online_boutique"
+from tests.kiosk import TASK, plan
 
 
 def schema() -> Any:
@@ -24,9 +24,9 @@ def schema() -> Any:
 
 
 def test_real_results_keep_the_schema(tmp_path: Path) -> None:
-    plan = Plan((TASK,), ("expert", "noop"), counterfactuals=True)
-    with RunDirectory(tmp_path, plan) as directory:
-        evaluate(plan, directory, jobs=1)
+    both = replace(plan("expert", "noop"), counterfactuals=True)
+    with RunDirectory(tmp_path, both) as directory:
+        evaluate(both, directory, jobs=1)
     assert json.loads((tmp_path / "plan.json").read_text())["format"] == FORMAT
     judge = jsonschema.Draft202012Validator(schema())
     judge.check_schema(schema())

@@ -10,12 +10,15 @@ from gymnasium.utils.env_checker import check_env
 
 from simcluster.eval.training.environment import IncidentEnv
 from simcluster.eval.training.registration import register
+from tests.kiosk import CONTENT, TASK
 
-TASK = "wrong_service_selector_online_boutique"
+#: Its id stands for all that are registered; what is lived is the smallest incident there is.
+NAME = "simcluster/wrong_service_selector_online_boutique-v0"
+KIOSK = {"task": TASK, "content": (CONTENT,)}
 RIGHT = (
-    "kubectl get endpoints -n boutique",
-    "diagnose Service cartservice selects version=v2, a label that no pod carries, so it has no endpoints.",
-    """kubectl patch service cartservice -n boutique --type=merge -p '{"spec":{"selector":{"version":null}}}'""",
+    "kubectl describe pods -n kiosk",
+    "diagnose Deployment kiosk: the image tag v9 does not exist, so that it cannot be pulled.",
+    "kubectl rollout undo deployment/kiosk -n kiosk",
     "wait 30s",
     "finish",
 )
@@ -24,7 +27,7 @@ RIGHT = (
 @pytest.fixture(scope="module")
 def env() -> IncidentEnv:
     register()
-    made = gymnasium.make(f"simcluster/{TASK}-v0", disable_env_checker=True).unwrapped
+    made = gymnasium.make(NAME, disable_env_checker=True, **KIOSK).unwrapped
     assert isinstance(made, IncidentEnv)
     return made
 
@@ -33,10 +36,9 @@ def played(env: IncidentEnv, *lines: str) -> list[tuple[Any, ...]]:
     return [env.step(line) for line in lines]
 
 
-@pytest.mark.slow(sample=1)
 @pytest.mark.parametrize("actions", ["text", "structured"])
 def test_the_checker_of_gymnasium_finds_nothing(actions: Any) -> None:
-    check_env(IncidentEnv(TASK, actions=actions), skip_render_check=True, skip_close_check=True)
+    check_env(IncidentEnv(TASK, actions=actions, content=(CONTENT,)), skip_render_check=True, skip_close_check=True)
 
 
 def test_a_right_answer_is_worth_most_and_one_seed_has_one_future(env: IncidentEnv) -> None:
@@ -85,7 +87,7 @@ def test_both_futures_of_a_saved_state_are_real(env: IncidentEnv) -> None:
 
 def test_many_at_once() -> None:
     register()
-    many = gymnasium.make_vec(f"simcluster/{TASK}-v0", num_envs=2, vectorization_mode="sync")
+    many = gymnasium.make_vec(NAME, num_envs=2, vectorization_mode="sync", **KIOSK)
     seen, _ = many.reset(seed=3)
     assert len(seen["alert"]) == 2
     _, rewards, *_ = many.step(["kubectl get nodes", "kubectl get podz"])

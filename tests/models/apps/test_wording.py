@@ -26,6 +26,7 @@ class Call(NamedTuple):
     client: str
     answer: str
     operation: str = "Convert"
+    env: str = "CONVERTER"
 
 
 def _clients() -> list[str]:

@@ -11,6 +11,7 @@ from simcluster.models.userland.immediate import ImmediateRunner
 from simcluster.models.userland.lexer import ShellSyntaxError
 from simcluster.models.userland.memory import MemoryFiles
 from simcluster.models.userland.outcome import Outcome
+from tests.models.userland import operatorfiles
 
 HERE = Path(__file__).parent
 FILES = {
@@ -48,27 +49,30 @@ FILES = {
     "sub/other.log": "nothing\n",
 }  # fmt: skip
 
+#: List of recorded lines -> the files in the folder in which they run.
+LISTS = {"commands": FILES, "operators": {**FILES, **operatorfiles.FILES}}
+
 
 def _start() -> int:
     return 0
 
 
-def place(face: Face) -> BarePlace:
-    """A place of a face with the files in /w."""
+def place(face: Face, files_of: str = "commands") -> BarePlace:
+    """A place of a face with the files of a list in /w."""
     files = MemoryFiles(_start)
     for path in ("/tmp", "/root", "/etc", "/var/log", "/w"):
         files.make_folders(path)
-    for name, text in FILES.items():
+    for name, text in LISTS[files_of].items():
         files.put(f"/w/{name}", text, mode=0o755 if name.endswith("script.sh") else 0o644)
     return BarePlace(face, files, "host")
 
 
-def run(command: str, face: Face) -> Outcome:
+def run(command: str, face: Face, files_of: str = "commands") -> Outcome:
     """What a shell of the face answers to `sh -c COMMAND` in /w."""
     name = "bash" if face.bash else "sh"
-    where = place(face)
+    where = place(face, files_of)
     try:
-        code = compile_script(command, face.bash)
+        code = compile_script(command, face.shell)
     except ShellSyntaxError as problem:
         return Outcome(stderr=complaint(problem, face, name, command), code=2)
     runner = ImmediateRunner(where, 0)

@@ -17,9 +17,9 @@ from simcluster.cli.livestatus import line_of
 from simcluster.eval.episode.replay import replay
 from simcluster.eval.serving.service import Status
 from simcluster.session import sandbox
+from tests.kiosk import OPTIONS, TASK
 from tests.surface.http.served import ServedCluster
 
-TASK = "wrong_image_tag_online_boutique"
 PODS = "/api/v1/namespaces/default/pods"
 DEPLOYMENT = {
     "apiVersion": "apps/v1",
@@ -108,7 +108,7 @@ def test_under_a_manual_clock_time_passes_at_the_desk_alone(serve: Callable[...,
 
 
 def test_blind_names_the_task_nowhere_before_the_end(serve: Callable[..., ServedCluster]) -> None:
-    served = serve(TASK, "--blind")
+    served = serve(TASK, *OPTIONS, "--blind")
     said = [served.wait(), str(served.environment), (served.out / "kubeconfig").read_text()]
     said += [served.desk(path).decode() for path in ("/alert", "/status", "/get_app")]
     said.append(Path(f"/proc/{served.process.pid}/cmdline").read_bytes().decode())

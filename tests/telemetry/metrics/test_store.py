@@ -38,7 +38,7 @@ def rows(scrape: Scrape) -> dict[Group, Row]:
 def stored(scrapes: Sequence[Scrape]) -> MetricStore:
     store = MetricStore()
     for number, scrape in enumerate(scrapes):
-        store.log("one", POD_LABELS).append(1000 * number, rows(scrape))
+        store.take(store.log("one", POD_LABELS), 1000 * number, rows(scrape))
     return store
 
 
@@ -118,7 +118,7 @@ def test_a_copy_goes_its_own_way(copied: Any) -> None:
     other = copied(store)
     log = other.log("one", POD_LABELS)
     assert len(other.logs) == 1
-    log.append(10**6, rows({0: [1, 2]}))
+    other.take(log, 10**6, rows({0: [1, 2]}))
     assert shown(store, (), 0, 10**9) == reference(scrapes, 0, 10**9)
     assert len(shown(other, (), 10**6, 10**6)) == 6  # three numbers, and three that have ended
 
@@ -139,7 +139,7 @@ def test_what_stands_still_takes_no_room() -> None:
 def test_old_blocks_are_dropped_and_targets_with_them() -> None:
     store = MetricStore(retention_ms=10_000)
     for number in range(100):
-        store.log("old" if number < 40 else "new", ()).append(1000 * number, rows({0: [number]}))
+        store.take(store.log("old" if number < 40 else "new", ()), 1000 * number, rows({0: [number]}))
         store.forget(1000 * number)
     assert list(store.logs) == [("new", ())]
     assert len(store.logs["new", ()].blocks) == 0
@@ -152,8 +152,8 @@ def test_an_end_at_the_instant_of_a_sample_is_none() -> None:
     """A group gives way to another one with the same labels: the series goes on."""
     same = Group(Columns((gauge("memory", "Bytes."), gauge("more", "Bytes."))), labels(pod="a"))
     store = MetricStore()
-    store.log("one", ()).append(0, rows({0: [1]}))
-    store.log("one", ()).append(1000, {same: same.columns.row([2.0, 3.0])})
+    store.take(store.log("one", ()), 0, rows({0: [1]}))
+    store.take(store.log("one", ()), 1000, {same: same.columns.row([2.0, 3.0])})
     found = shown(store, (Matcher("__name__", "=", "memory"),), 0, 5000)
     assert found == {(("__name__", "memory"), ("pod", "a")): [(0, 1.0), (1000, 2.0)]}
 
@@ -170,7 +170,7 @@ def test_rules_record_series_that_end_when_they_are_no_longer_found() -> None:
 def test_expressions_that_explode_elsewhere_take_no_time(bomb: str) -> None:
     store = MetricStore()
     log = store.log("one", POD_LABELS)
-    log.append(0, {Group(POD, labels(id=f"{number:064x}")): POD.row((1, 2, 3)) for number in range(500)})
+    store.take(log, 0, {Group(POD, labels(id=f"{number:064x}")): POD.row((1, 2, 3)) for number in range(500)})
     began = time.process_time()
     assert store.select([Matcher("id", "=~", bomb)], 0, 10) == []
     assert time.process_time() - began < 10.0

@@ -171,8 +171,8 @@ def _with_custom_buckets(store: Memory) -> None:
         store.samples.setdefault(labels, {})
 
 
-def cases(path: Path) -> Iterator[tuple[Memory, Case]]:
-    store = Memory()
+def cases(path: Path, kind: type[Memory] = Memory) -> Iterator[tuple[Memory, Case]]:
+    store = kind()
     lines = path.read_text().splitlines()
     at = 0
     while at < len(lines):
@@ -189,7 +189,7 @@ def cases(path: Path) -> Iterator[tuple[Memory, Case]]:
             load(store, ms(line.split()[1]), block)
             _with_custom_buckets(store)
         elif line == "clear":
-            store = Memory()
+            store = kind()
         elif line.startswith("load"):
             load(store, ms(line.split()[1]), block)
         else:
@@ -302,11 +302,11 @@ def _close(a: Native, b: Native) -> bool:
     return alike and len(numbers(a)) == len(numbers(b)) and all(map(near, numbers(a), numbers(b)))
 
 
-def judge(paths: Sequence[Path]) -> tuple[int, list[str]]:
-    """How many cases there are, and what fails."""
+def judge(paths: Sequence[Path], kind: type[Memory] = Memory) -> tuple[int, list[str]]:
+    """How many cases there are, and what fails; `kind` of the store."""
     counted, failures = 0, []
     for path in paths:
-        for store, case in cases(path):
+        for store, case in cases(path, kind):
             counted += 1
             why = run(store, case)
             if why:

@@ -8,7 +8,7 @@ import numpy as np
 
 from simcluster.telemetry.promql import regex
 from simcluster.telemetry.promql.native import Native
-from simcluster.telemetry.promql.storage import Labels, Matcher, NativeSeries, SeriesData
+from simcluster.telemetry.promql.storage import Labels, LabelSets, Matcher, NativeSeries, SeriesData, Tables
 
 
 def matches(matcher: Matcher, labels: Mapping[str, str]) -> bool:
@@ -44,3 +44,25 @@ class Memory:
                 values = np.array([samples[t] for t in times.tolist()], dtype=np.float64)
                 found.append(NativeSeries(SeriesData(labels, times, values), tuple(natives)))
         return found
+
+
+class Tabled(Memory):
+    """The same as a store has it that hands out tables: labels are the same object whenever they are the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[tuple[Labels, ...], LabelSets] = {}
+
+    def tables(self, matchers: Sequence[Matcher], from_ms: int, to_ms: int) -> Tables | None:
+        return self._as_tables(self.select(matchers, from_ms, to_ms))
+
+    def newest(self, matchers: Sequence[Matcher], at_ms: int, lookback_ms: int) -> Tables | None:
+        return self._as_tables(self.select(matchers, at_ms - lookback_ms + 1, at_ms))
+
+    def _as_tables(self, found: Sequence[SeriesData]) -> Tables | None:
+        if any(one.natives for one in found):
+            return None
+        key = tuple(one.labels for one in found)
+        labels = self._known.setdefault(key, LabelSets(key))
+        parts = tuple((one.times, one.values[None, :]) for one in found)
+        return Tables(labels, np.arange(len(found), dtype=np.int64), parts)

@@ -20,6 +20,8 @@ ASKED = (
     'sum by (pod) (rate(calls_total{code="bad"}[1m])) / sum by (pod) (rate(calls_total[1m])) > -1',
     'sum by (pod) (rate(calls_total{code="bad"}[1m])) / sum by (pod) (rate(calls_total[1m])) < 1',
     'sum by (pod) (rate(calls_total{code="none"}[1m])) / sum by (pod) (rate(calls_total[1m])) > 0.1',
+    'calls_total{code="bad"} > 20 and max_over_time(calls_total[1m]) >= 0',
+    'calls_total{code="bad"} > 20 unless calls_total > 100',
 )
 
 
@@ -32,7 +34,7 @@ def test_a_share_of_nothing_is_above_nothing(text: str, bad: tuple[int, int]) ->
             Group(CALLS, labels(pod=pod)): CALLS.row((7 * scrape, grows * scrape))
             for pod, grows in zip("ab", bad, strict=True)
         }
-        store.log("pods", ()).append(15_000 * scrape, shown)
+        store.take(store.log("pods", ()), 15_000 * scrape, shown)
     whole, brief = (query(store, text, 105_000, replace(DEFAULT, brief=each)) for each in (False, True))
     assert [one.labels for one in brief.series] == [one.labels for one in whole.series]
     for one, other in zip(brief.series, whole.series, strict=True):

@@ -70,7 +70,7 @@ def test_quiet_rules_find_what_they_would_find(monkeypatch: pytest.MonkeyPatch) 
             groups[Group(FORM, labels(pod="b"))] = row
         failed += 40 if 240 < second <= 300 else 0
         groups[Group(BUSY)] = BUSY.row((100.0 * second, failed, second != 465))
-        log.append(at, groups)
+        store.take(log, at, groups)
         if second % 30:
             continue
         full = always.evaluate(always.groups[0], second * SECOND, store)
@@ -89,7 +89,7 @@ def test_quiet_rules_find_what_they_would_find(monkeypatch: pytest.MonkeyPatch) 
 def test_a_rule_sees_what_the_one_before_it_has_recorded() -> None:
     store, rules = MetricStore(), Rules()
     rules.load({"f": FILE})
-    store.log("job", ()).append(unix_ms(0), {Group(FORM, labels(pod="a")): FORM.row((3.0, 3.0))})
+    store.take(store.log("job", ()), unix_ms(0), {Group(FORM, labels(pod="a")): FORM.row((3.0, 3.0))})
     rules.evaluate(rules.groups[0], SECOND, store, store.record, store.changed_since)
     (found,) = query(store, "twice:ready", unix_ms(SECOND)).series
     assert found.values[0] == 6.0
@@ -103,9 +103,9 @@ def test_the_newest_samples_are_those_that_select_gives() -> None:
         groups = {Group(FORM, labels(pod=f"p{each}")): FORM.row((number, each)) for each in range(3)}
         if number > 20:
             groups.pop(Group(FORM, labels(pod="p1")))
-        first.append(at, groups)
+        store.take(first, at, groups)
         if number < 25:
-            second.append(at + 5_000, groups)
+            store.take(second, at + 5_000, groups)
     plain = Plain(store)
     for number in (10, 21, 22, 24, 30, 39, 45, 70):
         for text in ("ready", "ready{pod='p1'}", "ready{job='b'}", "sum(wanted)", "{pod=~'p.'}"):

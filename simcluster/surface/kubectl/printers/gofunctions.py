@@ -15,6 +15,8 @@ NAMES = (
     *("lt", "ne", "not", "or", "print", "printf", "println", "slice", "urlquery"),
 )
 
+#: Widths and precisions beyond this are no numbers to Go's fmt (fmt/print.go, `tooLarge`).
+_WIDEST = 1_000_000
 _VERB = re.compile(r"%([-+# 0]*)(\d*)(?:\.(\d+))?([a-zA-Z%])")
 
 
@@ -238,11 +240,15 @@ def formatted(text: str, values: list[Any]) -> str:
 
 def _verb(match: re.Match[str], value: Any) -> str:
     flags, width, precision, verb = match.groups()
+    if precision and int(precision[:9]) > _WIDEST:
+        return "%!(BADPREC)" + _formatted_value(verb, None, value)
     body = _formatted_value(verb, precision, value)
     if "+" in flags and isinstance(value, (int, float)) and not body.startswith("-"):
         body = "+" + body
     if not width:
         return body
+    if int(width[:9]) > _WIDEST:
+        return "%!(BADWIDTH)" + body
     if "-" in flags:
         return body.ljust(int(width))
     return body.zfill(int(width)) if "0" in flags and isinstance(value, (int, float)) else body.rjust(int(width))

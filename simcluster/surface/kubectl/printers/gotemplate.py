@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simcluster.models.userland.outcome import ROOM, Exhausted
 from simcluster.surface.kubectl.printers import gofunctions
 from simcluster.surface.kubectl.printers.gofunctions import CallError, go_printed, type_name
 from simcluster.surface.kubectl.printers.gosyntax import GoTemplateError, Node, Operand, Pipeline, parse
@@ -78,6 +79,7 @@ class _Execution:
     def __init__(self, defined: dict[str, tuple[Node, ...]], root: Any) -> None:
         self.defined = defined
         self.variables: list[tuple[str, Any]] = [("$", root)]
+        self.printed = 0
 
     def block(self, nodes: tuple[Node, ...], dot: Any) -> str:
         """The text of some nodes; their variables end with them."""
@@ -103,7 +105,11 @@ class _Execution:
         assert node.pipeline is not None, node.kind
         if node.kind == "action":
             value = self._assigned(node.pipeline, dot)
-            return "" if node.pipeline.variables else go_printed(value)
+            text = "" if node.pipeline.variables else go_printed(value)
+            self.printed += len(text)
+            if self.printed > ROOM:
+                raise Exhausted
+            return text
         mark = len(self.variables)
         try:
             if node.kind == "range":

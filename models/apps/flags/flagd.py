@@ -11,6 +11,8 @@ import json
 from itertools import pairwise
 from typing import Any
 
+import yaml
+
 from simcluster.engine import SECOND, Timer, format_rfc3339
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.process import Answer, Call
@@ -136,11 +138,14 @@ class FlagdProgram(ServerProgram):
         """Take a file's flags; of one that is wrong nothing."""
         self._text = text
         try:
-            given = json.loads(text)["flags"]
+            given = (yaml.safe_load(text) if self.path.endswith((".yaml", ".yml")) else json.loads(text))["flags"]
             enabled = {name: one for name, one in given.items() if one["state"] == "ENABLED"}
-            variants = {name: str(one["defaultVariant"]) for name, one in enabled.items()}
-            flags = {name: one["variants"][variants[name]] for name, one in enabled.items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as problem:
+            variants = {name: _word(one["defaultVariant"]) for name, one in enabled.items()}
+            values = {
+                name: {_word(key): value for key, value in one["variants"].items()} for name, one in enabled.items()
+            }
+            flags = {name: values[name][variant] for name, variant in variants.items()}
+        except (ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as problem:
             self._log("error", "runtime/runtime.go:132", f"set state: invalid flag configuration: {problem}")
             return
         if (flags, variants) != (self.flags, self.variants):
@@ -150,6 +155,11 @@ class FlagdProgram(ServerProgram):
         stamp = format_rfc3339(self.container.sim.now, digits=3)
         line = {"level": level, "ts": stamp, "caller": caller, "msg": message, "component": "start"}
         self.container.write(json.dumps(line, separators=(",", ":")), "stderr")
+
+
+def _word(name: object) -> str:
+    """The name of a variant: `on` and `off` without quotes are words to flagd (YAML 1.2)."""
+    return {True: "on", False: "off"}[name] if isinstance(name, bool) else str(name)
 
 
 class FlagPageProgram(ServerProgram):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from simcluster.apps.astronomy_shop.flagd import FlagdProgram
 from simcluster.engine import SECOND, Timer
 from simcluster.models.apps.behaviour import Behaviour
+from simcluster.models.apps.flags.flagd import FlagdProgram
 from simcluster.models.apps.reaching import reach
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container

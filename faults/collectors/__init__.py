@@ -1,0 +1,1 @@
+"""Collectors of garbage that are told to work more often than they should."""

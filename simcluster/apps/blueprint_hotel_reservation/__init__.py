@@ -1,0 +1,1 @@
+"""The hotel site of DeathStarBench as Blueprint generates it: time-outs and retries in one ConfigMap."""
