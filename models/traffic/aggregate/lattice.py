@@ -9,14 +9,14 @@
 - `batch_waits`: requests that come several at once (the arms of a fork): a batch meets the number that the balance of
   flows over each level gives, min(n, c) mu p(n) = lambda sum over j < n of p(j) P(size >= n - j), and each of its
   requests waits for those of the batch before it, too (M^X/M/c).
-- `newest_first`: who came last is served first: a wait is the rest R of a service and the busy periods of those who come
-  meanwhile. Of M/M/1 that is a busy period, whose number of services has the law
-  p(n) = Catalan(n - 1) rho^(n-1)/(1 + rho)^(2n-1); of equal services D the wait is R + n D, R uniform, and n has the
-  law that the ballot theorem gives, p(n | R) = R/(R + n) exp(-rho (R + n)) (rho (R + n))^n/n! with R in services.
+- `newest_first`: who came last is served first: a wait is the rest R of a service and the busy periods of those who
+  come meanwhile. Of M/M/1 that is a busy period, whose number of services has the law
+  p(n) = Catalan(n - 1) rho^(n-1)/(1 + rho)^(2n-1); of equal services the wait is R + n, R uniform, and n has the law
+  that the ballot theorem gives, p(n | R) = R/(R + n) exp(-rho (R + n)) (rho (R + n))^n/n!, in services.
 
-Sources: Takacs, Introduction to the Theory of Queues, 1962 (delayed busy periods); Asmussen, Applied Probability and Queues, X.9; Panjer 1981; Kleinrock, Queueing Systems I, 5.8 and 5.9;
-Baccelli and Hebuterne, On queues with impatient customers, 1981; Chaudhry and Templeton, A First Course in Bulk
-Queues, 1983.
+Sources: Takacs, Introduction to the Theory of Queues, 1962 (delayed busy periods); Asmussen, Applied Probability and
+Queues, X.9; Panjer 1981; Kleinrock, Queueing Systems I, 5.8 and 5.9; Baccelli and Hebuterne, On queues with impatient
+customers, 1981; Chaudhry and Templeton, A First Course in Bulk Queues, 1983.
 """
 
 from __future__ import annotations

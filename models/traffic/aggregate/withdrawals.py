@@ -101,7 +101,7 @@ class Pressed(Shared):
         share = np.cumsum(fits, axis=1)[:, -1] / _POINTS
         edges = self._layout.lane_edge[lanes]
         number = served * queues.share[lanes] * total[begun[pressed] % len(total), edges]
-        own[lanes, 0] = chance = served * self._drawn(tick, pressed, number, share)
+        own[lanes, 0] = served * self._drawn(tick, pressed, number, share)
         left[lanes, 0] = np.cumsum(times, axis=1)[:, -1] / _POINTS
         if own.shape[1] > 1:
             late = ages[None, :] >= self._ticks[pressed][:, None]
