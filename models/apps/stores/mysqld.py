@@ -305,6 +305,10 @@ class MysqldProgram(StoreProgram):
         if "Access denied" in why:
             self.say("Note", "MY-010926", "Server", why.partition("): ")[2])
 
+    def setting_changed(self, name: str) -> None:
+        """Callers meet it at the next tick."""
+        self.republish()
+
     def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """`mysql`, `mysqladmin`."""
         return self.run_with_input(argv, "")
