@@ -38,7 +38,7 @@ _POINTS, _REACH = 1200, 12.0
 #: Services in a busy period at most.
 _LONGEST_BUSY = 20_000
 #: Longer ones are rarer than this; rests of a service told apart, and numbers of whole ones that change their law.
-_NEVER_BUSY, _RESTS, _TOLD = 1e-7, 16, 6
+_NEVER_BUSY, _RESTS, _APART = 1e-7, 16, 6
 #: Requests in a queue of batches at most, and the chance of more that is left out.
 _MOST_INSIDE, _NEVER_MORE = 20_000, 1e-9
 #: A squared variation so near to 1 is that of an exponential law.
@@ -370,9 +370,9 @@ def _newest_of_equal(chance_to_wait: float, rho: float) -> Equal:
         power = number * arithmetic.log_array(rho * until) - rho * until - factorials
         share = (r / _RESTS) / until * arithmetic.exp_array(np.maximum(power, -600.0))
         total += share
-        rows.append(share[:_TOLD])
-    below = np.cumsum(np.concatenate((np.zeros((1, _TOLD)), np.array(rows))), axis=0) / total[:_TOLD]
-    rests = np.array([np.interp(columns, below[:, n], columns) for n in range(_TOLD)])
+        rows.append(share[:_APART])
+    below = np.cumsum(np.concatenate((np.zeros((1, _APART)), np.array(rows))), axis=0) / total[:_APART]
+    rests = np.array([np.interp(columns, below[:, n], columns) for n in range(_APART)])
     rarer = 1.0 - np.cumsum(total)
     several = rarer[: max(1, int(np.count_nonzero(rarer > _NEVER_BUSY)))]
     average = 0.5 / max(1.0 - rho, 1e-6) if rho < 1.0 else float(np.cumsum(several)[-1]) + 0.5
