@@ -20,7 +20,8 @@ _OF_THINKING = 50
 _OF_BURST = 4.0
 #: A queue of so few places is full now and then; ticks until who was refused comes again, or it is served once.
 _FEW, _OF_RETURN = 100, 3.0
-#: A tick's part of the time in which a replica answers on all its connections.
+#: A tick's part of the time in which a replica answers on all its connections: not derived, chosen by tries on the
+#: example `link_imbalance`.
 _OF_TURN = 0.02
 _SHORTEST_NS, _LONGEST_NS, _OF_SERVICE = 100_000, 1_000_000_000, 1
 

@@ -9,12 +9,14 @@
 - `batch_waits`: requests that come several at once (the arms of a fork): a batch meets the number that the balance of
   flows over each level gives, min(n, c) mu p(n) = lambda sum over j < n of p(j) P(size >= n - j), and each of its
   requests waits for those of the batch before it, too (M^X/M/c).
-- `newest_first`: who came last is served first: a wait is a busy period, and the number of services in one of
-  M/M/1 has the law p(n) = Catalan(n - 1) rho^(n-1)/(1 + rho)^(2n-1).
+- `newest_first`: who came last is served first: a wait is the rest R of a service and the busy periods of those who
+  come meanwhile. Of M/M/1 that is a busy period, whose number of services has the law
+  p(n) = Catalan(n - 1) rho^(n-1)/(1 + rho)^(2n-1); of equal services the wait is R + n, R uniform, and n has the law
+  that the ballot theorem gives, p(n | R) = R/(R + n) exp(-rho (R + n)) (rho (R + n))^n/n!, in services.
 
-Sources: Asmussen, Applied Probability and Queues, X.9; Panjer 1981; Kleinrock, Queueing Systems I, 5.8 and 5.9;
-Baccelli and Hebuterne, On queues with impatient customers, 1981; Chaudhry and Templeton, A First Course in Bulk
-Queues, 1983.
+Sources: Takacs, Introduction to the Theory of Queues, 1962 (delayed busy periods); Asmussen, Applied Probability and
+Queues, X.9; Panjer 1981; Kleinrock, Queueing Systems I, 5.8 and 5.9; Baccelli and Hebuterne, On queues with impatient
+customers, 1981; Chaudhry and Templeton, A First Course in Bulk Queues, 1983.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ Array = NDArray[np.float64]
 _POINTS, _REACH = 1200, 12.0
 #: Services in a busy period at most.
 _LONGEST_BUSY = 20_000
+#: Longer ones are rarer than this; rests of a service told apart, and numbers of whole ones that change their law.
+_NEVER_BUSY, _RESTS, _APART = 1e-7, 16, 6
 #: Requests in a queue of batches at most, and the chance of more that is left out.
 _MOST_INSIDE, _NEVER_MORE = 20_000, 1e-9
 #: A squared variation so near to 1 is that of an exponential law.
@@ -131,12 +135,44 @@ class Busy(Shared):
         return np.where(u < self.chance, self.step * erlang(2.0 * np.maximum(services, 1.0) - 1.0, v, w), 0.0)
 
 
+@dataclass(frozen=True)
+class Equal(Shared):
+    """The same of equal services on one server: the rest of the one at work, and so many whole ones.
+
+    Attributes:
+        chance: to wait at all.
+        rarer: P(at least n whole ones), from the largest n down to 1.
+        rests: quantiles of the rest of a service for n = 0, 1, ...; the last row stands for all larger ones.
+        average: mean wait of who waits.
+    """
+
+    chance: float
+    rarer: Array
+    rests: Array
+    average: float
+
+    @property
+    def mean(self) -> float:
+        """Mean wait."""
+        return self.chance * self.average
+
+    def draw(self, u: Array, v: Array, w: Array) -> Array:
+        """Waits, from three independent uniforms each."""
+        part = np.minimum(u / max(self.chance, 1e-300), 1.0)
+        whole = len(self.rarer) - np.searchsorted(self.rarer, part, side="right")
+        row, columns = np.minimum(whole, len(self.rests) - 1), self.rests.shape[1] - 1
+        at = v * columns
+        low = np.minimum(np.floor(at), columns - 1.0).astype(np.int64)
+        first, second = self.rests[row, low], self.rests[row, low + 1]
+        return np.where(u < self.chance, whole + first + (at - low) * (second - first), 0.0)
+
+
 #: Of the uniforms that say how many services are waited for those above `_COMMON` are so many, of equal weight; of
 #: those below each has so much less weight than the one before.
 _COMMON, _EQUAL, _LESS, _RARER = 0.02, 2048, 1400, 0.99
 
 
-def line_of(law: Line | Stages | Busy) -> Line:
+def line_of(law: Line | Stages | Busy | Equal) -> Line:
     """The same law as points, drawn: long waits have small weights."""
     if isinstance(law, Line):
         return law
@@ -305,14 +341,39 @@ def _power(base: float, exponent: float) -> float:
     return base if exponent == 1.0 else arithmetic.power(base, exponent)
 
 
-def newest_first(chance_to_wait: float, rho: float, servers: int, scv: float) -> Busy:
-    """Waits where who came last is served first, in mean services."""
+def newest_first(chance_to_wait: float, rho: float, servers: int, scv: float) -> Busy | Equal:
+    """Waits where who came last is served first, in mean services.
+
+    Of several servers, and of services that are neither equal nor exponential, the number is that of M/M/1.
+    """
+    if servers == 1 and scv < _EXPONENTIAL:
+        return _newest_of_equal(chance_to_wait, rho)
     chance, rest = 1.0 / (1.0 + rho), 1.0
     found = []
     for n in range(1, _LONGEST_BUSY):
         found.append(rest)
         rest -= chance
-        if rest < 1e-7:
+        if rest < _NEVER_BUSY:
             break
         chance *= 2.0 * (2 * n - 1) / (n + 1) * rho / ((1.0 + rho) * (1.0 + rho))
     return Busy(chance_to_wait, np.array(found[::-1]), 0.5 * (1.0 + scv) / (servers * (1.0 + rho)))
+
+
+def _newest_of_equal(chance_to_wait: float, rho: float) -> Equal:
+    """The same of equal services on one server."""
+    rest = (np.arange(_RESTS) + 0.5) / _RESTS
+    number = np.arange(_LONGEST_BUSY, dtype=np.float64)
+    factorials = np.concatenate(([0.0], np.cumsum(arithmetic.log_array(number[1:]))))
+    total, rows, columns = np.zeros(len(number)), [], np.arange(_RESTS + 1) / _RESTS
+    for r in rest.tolist():
+        until = r + number
+        power = number * arithmetic.log_array(rho * until) - rho * until - factorials
+        share = (r / _RESTS) / until * arithmetic.exp_array(np.maximum(power, -600.0))
+        total += share
+        rows.append(share[:_APART])
+    below = np.cumsum(np.concatenate((np.zeros((1, _APART)), np.array(rows))), axis=0) / total[:_APART]
+    rests = np.array([np.interp(columns, below[:, n], columns) for n in range(_APART)])
+    rarer = 1.0 - np.cumsum(total)
+    several = rarer[: max(1, int(np.count_nonzero(rarer > _NEVER_BUSY)))]
+    average = 0.5 / max(1.0 - rho, 1e-6) if rho < 1.0 else float(np.cumsum(several)[-1]) + 0.5
+    return Equal(chance_to_wait, several[::-1].copy(), rests, average)

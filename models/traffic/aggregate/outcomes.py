@@ -283,17 +283,18 @@ class Outcomes:
         once = np.where(layout.timed, q * self.latency + fail * self.period, self.latency)
         return attempts * once
 
-    def update(self, tick: int, queues: Queues, expiring: Index) -> Array:
+    def update(self, tick: int, queues: Queues, expiring: Index, total: Array) -> Array:
         """Judge: success of the cohorts that expire now, one number for each edge.
 
         Args:
             expiring: slot of the ring of callers for each edge, -1 for none.
+            total: sizes of the cohorts in that ring.
         """
         there = expiring >= 0
         own, left = self._own_success(tick, queues)
         if self.pressed is not None:
             ages = self.ages if len(self.inner) else self.ages[:0]
-            self.pressed.judge(tick, queues, self.lane_speed, np.asarray(ages, np.float64), own, left)
+            self.pressed.judge(tick, queues, self.lane_speed, np.asarray(ages, np.float64), own, left, total)
         weight = queues.share[:, None]
         result = self.quality
         fast = kernels() if self.layout.lanes >= FEW_LANES else None

@@ -95,7 +95,7 @@ class AggregateRun(RunState):
         cancels = np.array([e.policy.cancel != "no" or e.policy.propagate for e in self.graph.edges]) & layout.timed
         self._withdrawing = np.nonzero(cancels[layout.lane_edge])[0]
         in_order = self._withdrawing[~self.queues.lifo[layout.lane_pod[self._withdrawing]]]
-        self.outcomes.pressed = Pressed(layout, in_order) if len(in_order) else None
+        self.outcomes.pressed = Pressed(layout, in_order, self.seed) if len(in_order) else None
         self._watched = self.sources if self.prompt else [s for s in self.sources if s.load.closed is not None]
         self.wide = Wide(self)
         self.sampler.ordinary = self.wide
@@ -266,7 +266,7 @@ class AggregateRun(RunState):
         self.judged = watchful and "timed" in self.traits
         if self.judged:
             expiring = callers.slot_of_expiring(tick)
-            share = self.outcomes.update(tick, self.queues, expiring)
+            share = self.outcomes.update(tick, self.queues, expiring, callers.total)
             self._hedges.judge(share)
             if len(self._withdrawing):
                 withdraw(self, self._withdrawing, tick)

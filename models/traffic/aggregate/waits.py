@@ -31,6 +31,7 @@ from simcluster.models.traffic.aggregate.fast import kernels
 from simcluster.models.traffic.aggregate.lattice import (
     Batches,
     Busy,
+    Equal,
     Line,
     Stages,
     batch_waits,
@@ -44,7 +45,7 @@ from simcluster.models.traffic.aggregate.stationary import erlang_c
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-Law = Line | Stages | Busy
+Law = Line | Stages | Busy | Equal
 
 #: Places of a queue up to which its law is worked out, if it is full so often; and by how much the squared
 #: variation of service may differ from 1 to be taken for an exponential law.

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared, arithmetic
+from simcluster.engine.streams import Streams
+from simcluster.models.traffic.aggregate.draws import uniforms
 
 if TYPE_CHECKING:
     from simcluster.models.traffic.aggregate.layout import Layout
@@ -42,17 +44,23 @@ class Pressed(Shared):
     Where a queue holds so many that the oldest are taken out at their timeout, who is served has waited nearly as
     long: the time he has left follows from the law of the offered wait just below the timeout, which rises as
     exp((lambda - mu) w). It is exponential then, of a few services at most and far less than a tick, and cut where
-    the cohort began. In a storm only a share mu/lambda of what is served succeeds: this is why cancelling does not
+    the cohort began. In a storm only a share r = mu/lambda of what is served succeeds: this is why cancelling does not
     end every collapse.
 
-    Source: Baccelli and Hebuterne, On queues with impatient customers, 1981 (M/M/c+D); other services than
-    exponential ones change the exponent by 2/(1 + scv), as in `lattice`.
+    How many succeed fluctuates, and now and then ends a collapse. The times left of who is served one after the
+    other are the waits of a queue of their own: X' = (X - S)+ + E with services S and the distances E of those who
+    came. Its idle periods are attempts that fail, and begin it anew, so that of n served ones n r succeed with the
+    variance n (r + 4 r^2), of which n r^2 is that of n and n r^3 that of how many came, which are drawn already.
+
+    Source: Baccelli and Hebuterne, On queues with impatient customers, 1981 (M/M/c+D); Asmussen, Applied Probability
+    and Queues, III.9 (the busy cycle of M/M/1) and V (renewal-reward); other services than exponential ones change
+    the exponent by 2/(1 + scv), as in `lattice`.
 
     Args:
         lanes: whose requests are taken back or not begun after their timeouts, first come, first served.
     """
 
-    def __init__(self, layout: Layout, lanes: Index) -> None:
+    def __init__(self, layout: Layout, lanes: Index, seed: int) -> None:
         self._layout = layout
         self.lanes = lanes
         self._pod, self._node = layout.lane_pod[lanes], layout.lane_node[lanes]
@@ -60,12 +68,18 @@ class Pressed(Shared):
         scv = np.where(layout.holds, 1.0, layout.scv)[self._pod]
         self._steeper = 2.0 / (1.0 + scv)
         self._points = (np.arange(_POINTS) + 0.5) / _POINTS
+        streams, names = Streams(seed), layout.pod_names
+        keys = [streams.key("traffic", "pressed", names[layout.lane_pod[i]], i) for i in lanes.tolist()]
+        self._keys = np.array(keys, dtype=np.uint64)
 
-    def judge(self, tick: int, queues: Queues, speed: Array, ages: Array, own: Array, left: Array) -> None:
+    def judge(
+        self, tick: int, queues: Queues, speed: Array, ages: Array, own: Array, left: Array, total: Array
+    ) -> None:  # fmt: skip
         """Correct chances and times left (rows: lanes; columns: the expiring cohort, then ages) of these lanes.
 
         Args:
             speed: of every lane.
+            total: attempts that were made on every edge, by slot of the callers' ring.
         """
         begun = np.maximum(tick - self._ticks, 0)
         unbegun = queues.unbegun(self.lanes, begun)
@@ -84,13 +98,26 @@ class Pressed(Shared):
         times = -arithmetic.log_array(np.maximum(1.0 - missing, 1e-300)) * (reach / rise)[:, None]
         fits = self._layout.distribution.below(self._node[pressed][:, None], times * speed[lanes][:, None])
         served = 1.0 - unbegun[pressed]
-        chance = served * (np.cumsum(fits, axis=1)[:, -1] / _POINTS)
-        own[lanes, 0] = chance
+        share = np.cumsum(fits, axis=1)[:, -1] / _POINTS
+        edges = self._layout.lane_edge[lanes]
+        number = served * queues.share[lanes] * total[begun[pressed] % len(total), edges]
+        own[lanes, 0] = served * self._drawn(tick, pressed, number, share)
         left[lanes, 0] = np.cumsum(times, axis=1)[:, -1] / _POINTS
         if own.shape[1] > 1:
             late = ages[None, :] >= self._ticks[pressed][:, None]
             rest = own[lanes, 1:]
             own[lanes, 1:] = np.where(late, np.minimum(rest, own[lanes, :1]), rest)
+
+    def _drawn(self, tick: int, pressed: Index, number: Array, share: Array) -> Array:
+        """Shares that succeed of so many that were served, from their mean and variance: one of two values."""
+        mean = number * share
+        variance = mean * (1.0 + share * (3.0 - share))
+        spread = variance / np.maximum(mean * mean, 1e-300)
+        rare = np.minimum(0.5, 1.0 / (1.0 + spread))  # the lower of the values is nought at least
+        odds = np.sqrt(spread * (1.0 - rare) / rare)
+        high = uniforms(self._keys[pressed], np.array([tick + 1], dtype=np.uint64)) < rare
+        found: Array = share * np.where(high, 1.0 + odds, np.maximum(1.0 - odds * (rare / (1.0 - rare)), 0.0))
+        return np.minimum(found, 1.0)
 
 
 def leave(run: RunState, answered: Array, tick: int) -> Array:

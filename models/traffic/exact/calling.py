@@ -316,7 +316,7 @@ class Calling:
                 if len(connections.queue) > 2 * connections.waiting + 64:
                     connections.queue = type(connections.queue)(a for a in connections.queue if not a.settled)
                 return
-            if pool.hold == "attempt":
+            if pool.hold == "attempt" or attempt.state == GONE:  # dropped, or answered and the answer is under way
                 self._disconnect(attempt, closed=True)
         if edge.cancel != "no" and attempt.replica is not None and attempt.state != GONE:
             edge.engine.cancel(edge, attempt)

@@ -393,13 +393,17 @@ class Replica:
         self._reject(attempt)
 
     def withdraw(self, attempt: Attempt, running: bool) -> None:
-        """The caller gave a request up; take it out if it waits, or stop it if `running`."""
+        """The caller gave a request up; take it out if it waits, or stop it if `running`.
+
+        The answer that it was dropped frees a connection that is held until then.
+        """
         if attempt.state == QUEUED:
             self.station.touch()
             self.waiting -= 1
             self.station.waiting -= 1
             self._forget(attempt)
             self._compact()
+            self.engine.reply(attempt, "timeout")
         elif attempt.state == SERVED and running:
             children, attempt.children = attempt.children, None
             self._forget(attempt)
@@ -409,6 +413,7 @@ class Replica:
             self._stop_work(attempt)
             if attempt.holds:
                 self._release(attempt)
+            self.engine.reply(attempt, "timeout")
             self.dispatch()
 
     def _forget(self, attempt: Attempt) -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from simcluster.models.traffic.aggregate.draws import exponentials
+from simcluster.models.traffic.aggregate.draws import exponentials, uniforms
 from simcluster.models.traffic.aggregate.durations import fine_values
 from simcluster.models.traffic.aggregate.lattice import full_waits, general_waits, newest_first
 from simcluster.models.traffic.aggregate.stationary import root
@@ -67,6 +67,17 @@ def test_who_is_served_first_though_he_came_last_waits_as_long_on_average() -> N
     drawn = law.draw(u, u[::-1] * 0.999, np.roll(u, 7_777))
     assert float(np.cumsum(drawn)[-1]) / len(u) == pytest.approx(4.0, rel=0.1)
     assert float(np.median(drawn)) < float(np.median(exponentials(u))) * 2.0
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.9])
+def test_of_equal_services_who_came_last_waits_for_the_rest_of_one_and_whole_ones(rho: float) -> None:
+    law = newest_first(rho, rho, 1, 0.0)
+    assert law.mean == pytest.approx(0.5 * rho / (1.0 - rho), rel=1e-6)
+    u = (np.arange(20_000) + 0.5) / 20_000
+    drawn = law.draw(u, uniforms(np.array([1], dtype=np.uint64), np.arange(20_000, dtype=np.uint64)), u)
+    assert float(np.cumsum(drawn)[-1]) / len(u) == pytest.approx(law.mean, rel=0.03)
+    # nobody comes while the rest of a service lasts: rho times the mean of exp(-rho R)
+    assert float(np.mean((drawn > 0.0) & (drawn < 1.0))) == pytest.approx(1.0 - math.exp(-rho), abs=0.002)
 
 
 def test_queues_of_mixed_services_lose_their_tails_slowly() -> None:

@@ -131,3 +131,18 @@ def test_a_connection_that_timed_out_is_opened_anew() -> None:
     # round robin goes on from the link that stands still to the other one, which is then kept
     assert found.load_totals["users"].failed["timeout"] <= 1
     assert found.load_totals["users"].ok >= 2
+
+
+@pytest.mark.parametrize(("cancel", "sent"), [("no", 2), ("queued", 3), ("running", 3)])
+def test_a_connection_held_until_the_answer_is_free_when_the_request_is_taken_back(cancel: str, sent: int) -> None:
+    service = {"workers": 1, "operations": {"o": {"work": "200ms"}}}
+    call = {"timeout": "50ms", "cancel": cancel, "pool": {"size": 2, "hold": "answer"}}
+    # one is served, one waits behind it until 50 ms; whoever comes at 60 ms needs the connection of one of them
+    assert run(service, ["0s", "0s", "60ms"], call=call).service_totals["s"].arrivals == sent
+
+
+def test_a_connection_of_a_request_that_was_dropped_silently_is_free_when_its_caller_gives_up() -> None:
+    service = {"workers": 1, "queue": {"bound": 0, "overflow": "drop"}, "operations": {"o": {"work": "40ms"}}}
+    call = {"timeout": "50ms", "pool": {"size": 2, "hold": "answer"}}
+    found = run(service, ["0s", "0s", "100ms", "200ms", "300ms"], call=call).load_totals["users"]
+    assert (found.ok, found.failed["timeout"]) == (4, 1)
