@@ -1,7 +1,8 @@
 """What the stores of a cluster keep of who may do what, and their settings, as facts: part `store` of a workload.
 
 Paths are `users[NAME].roles`, `.password`, `.enabled`, `.superuser`, `.limit`, `.settings[KEY]`, and `settings[KEY]`.
-Only of stores that run; reading changes nothing.
+Of one of several members of a StatefulSet they stand below `pods[NAME].`. Only of stores that run; reading changes
+nothing.
 """
 
 from __future__ import annotations
@@ -28,21 +29,26 @@ def facts_of(target: FaultTarget) -> dict[Place, Values]:
     found: dict[Place, Values] = {}
     for sandbox, program in running(target):
         values: Values = {}
+        place, prefix = place_of(target, sandbox, PART), _prefix(target, sandbox)
         for name, account in (program.contents.accounts.users if program.contents is not None else {}).items():
             values |= dict(leaves(_said(account), f"users[{name}]"))
         settings = {key: value for key, value in _settings(program).items() if key not in _OWN}
         values |= {f"settings[{key}]": value for key, value in settings.items()}
-        found[place_of(target, sandbox, PART)] = values
+        found[place] = {**found.get(place, {}), **{f"{prefix}{path}": value for path, value in values.items()}}
     return found
 
 
 def put(target: FaultTarget, place: Place, values: Mapping[str, Any]) -> None:
     """Give facts of a store other values. Raises NoKnob: it does not run, or that is no setting of it."""
-    program = next((one for sandbox, one in running(target) if place_of(target, sandbox, PART) == place), None)
-    if program is None or program.contents is None:
-        raise NoKnob(f"no store of {place.kind}/{place.name} runs")
+    programs = {
+        _prefix(target, sandbox): one for sandbox, one in running(target) if place_of(target, sandbox, PART) == place
+    }
     for path, value in values.items():
-        kind, name, *rest = segments(path)
+        member, whole, own = path.partition("].") if path.startswith("pods[") else ("", "", path)
+        program = programs.get(f"{member}{whole}")
+        if program is None or program.contents is None:
+            raise NoKnob(f"no store of {place.kind}/{place.name} runs")
+        kind, name, *rest = segments(own)
         if kind == "settings":
             _set(program, name, value)
         else:
@@ -69,6 +75,14 @@ def place_of(target: FaultTarget, sandbox: Sandbox, part: str) -> Place:
     if kind == "ReplicaSet":
         kind, name = "Deployment", name.rpartition("-")[0]
     return Place(kind, sandbox.namespace, name, part)
+
+
+def _prefix(target: FaultTarget, sandbox: Sandbox) -> str:
+    """Below what its facts stand: of members of a StatefulSet each has its own."""
+    place = place_of(target, sandbox, PART)
+    owner = target.api.store.get("statefulsets.apps", place.namespace, place.name)
+    several = place.kind == "StatefulSet" and owner is not None and owner["spec"].get("replicas", 1) > 1
+    return f"pods[{sandbox.pod_name}]." if several else ""
 
 
 def _settings(program: StoreProgram) -> dict[str, str]:

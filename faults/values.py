@@ -193,6 +193,32 @@ def _user(scene: Scene) -> str:
     raise ImpossibleTarget(f"no Deployment mounts {scene.ref}")
 
 
+def _reader(scene: Scene) -> str:
+    """The Deployment whose variables are those of the target, a ConfigMap or Secret."""
+    kind = "secretRef" if scene.ref.kind == "Secret" else "configMapRef"
+    for workload in scene.target.api.store.objects("deployments.apps", scene.namespace):
+        sources = [one for part in containers_of(workload) for one in part.get("envFrom") or ()]
+        if scene.ref.name in [(one.get(kind) or {}).get("name") for one in sources]:
+            return str(workload["metadata"]["name"])
+    raise ImpossibleTarget(f"no Deployment takes its variables from {scene.ref}")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """The key of a ConfigMap or Secret that ends so."""
+
+    suffix: str
+
+    def __call__(self, scene: Scene) -> str:
+        """Its name. Raises ImpossibleTarget: none ends so, or several do."""
+        found = scene.ref.find(scene.target.api, scene.namespace)
+        data = (found.get("data") or {}) if found is not None else {}
+        keys = [str(key) for key in data if str(key).endswith(self.suffix)]
+        if len(keys) != 1:
+            raise ImpossibleTarget(f"{scene.ref} has {len(keys)} keys that end with {self.suffix}")
+        return keys[0]
+
+
 def _claim(scene: Scene) -> str:
     """The claim that the volume is bound to."""
     volume = scene.ref.find(scene.target.api, scene.namespace)
@@ -270,6 +296,9 @@ NAMES: Mapping[str, Callable[[Scene], Any]] = {
     "all_storage": AskedByAll("storage"),
     "worker": _worker,
     "user": _user,
+    "reader": _reader,
+    "password_variable": Variable("_MYSQL_PASSWORD"),
+    "port_variable": Variable("_MYSQL_PORT"),
     "volume": _volume,
     "claim": _claim,
     "namespace": _namespace,

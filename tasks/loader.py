@@ -23,7 +23,7 @@ from simcluster.faults.target import ObjectRef, resource_of
 from simcluster.tasks.beyond import impossible, is_impossible
 from simcluster.tasks.calm import is_calm, twins_of, without_fault
 from simcluster.tasks.model import Task
-from simcluster.tasks.truth import derived
+from simcluster.tasks.truth import derived, faults_of
 
 CATALOG = Path(__file__).parent / "catalog"
 
@@ -96,7 +96,8 @@ def _loaded(id_or_path: str, library: Library | None) -> Task:
     _check_faults(task, document, library)
     task = task.model_copy(update={"incident": tuple(completed(step, library) for step in task.incident)})
     try:
-        truth = task.stated or derived(task, library)
+        said = task.stated
+        truth = said.model_copy(update={"faults": faults_of(task)}) if said is not None else derived(task, library)
     except ValueError as error:
         raise ContentError(document.path, document.line(("incident",)), str(error)) from None
     check_kind(task, document, ("truth", "component"), truth.ref.kind, library)

@@ -35,6 +35,7 @@ class Truth(Content):
         mechanism: one sentence; what the family means if nothing else is said.
         details: what was changed, key to value.
         scope: names of all components that are wrong themselves (not their victims).
+        faults: ids of the faults that are causes by themselves.
     """
 
     component: str
@@ -42,6 +43,7 @@ class Truth(Content):
     mechanism: str = ""
     details: dict[str, str] = Field(default_factory=dict)
     scope: tuple[str, ...] = Field(min_length=1)
+    faults: tuple[str, ...] = ()
 
     @field_validator("component")
     @classmethod
@@ -130,7 +132,12 @@ def derived(task: Task, library: Library | None = None) -> Truth:
     details: dict[str, str] = {}
     for one in lasting:
         details = {**one.details, **details}  # of several targets the first is an example
-    return Truth(component=str(first.ref), family=first.family, details=details, scope=scope)
+    return Truth(component=str(first.ref), family=first.family, details=details, scope=scope, faults=faults_of(task))
+
+
+def faults_of(task: Task) -> tuple[str, ...]:
+    """Ids of the faults of a task that are causes by themselves."""
+    return tuple(dict.fromkeys(step.fault for step in task.incident if step.fault and not step.harmless))
 
 
 def weaknesses(task: Task) -> list[Truth]:

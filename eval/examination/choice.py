@@ -46,7 +46,7 @@ def changes(world: World, twin: World, task: Task, seed: int | None, library: Li
     more = [OneMore(label(one), _replicas(one)) for kind, one in there if kind != WORKLOADS[2]]
     found += _sample(more, MORE, {}, (seed, task.id, "more"))
     for index, step in enumerate(task.incident):
-        if step.fault and not mechanism_of(step, task.namespace, library).lasting:
+        if step.fault and not step.harmless and not mechanism_of(step, task.namespace, library).lasting:
             found.append(Again(f"{step.fault.replace('_', ' ')}", index))
     return found
 
@@ -55,9 +55,9 @@ def losses(world: World, twin: World, task: Task, seed: int | None) -> list[Tria
     """Tests of loss; a sample if there is a seed."""
     nodes, differing = _nodes(world), _differing_nodes(world, twin)
     reboots, drains = [Reboot(name) for name in nodes], [Drain(name) for name in nodes]
+    chosen: list[Trial] = [Reboot(name) for name in differing]
     if seed is None:
-        return [*reboots, *drains]
-    chosen: list[Trial] = [test for test in reboots if test.subject in differing]
+        return [*reboots, *(test for test in chosen if test not in reboots), *drains]
     return chosen or _sample([*reboots, *drains], LOSSES, {}, (seed, task.id, "loss"))
 
 
@@ -103,8 +103,8 @@ def _nodes(world: World) -> list[str]:
 
 
 def _differing_nodes(world: World, twin: World) -> dict[str, None]:
-    """Nodes that would not come back as those of the twin."""
-    return dict.fromkeys(name for name in _nodes(world) if _host(world, name) != _host(twin, name))
+    """Nodes that would not come back as those of the twin, those of the control plane among them."""
+    return dict.fromkeys(name for name in world.machines if _host(world, name) != _host(twin, name))
 
 
 def _differing(world: World, twin: World, namespace: str) -> dict[str, None]:

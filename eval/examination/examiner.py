@@ -232,10 +232,11 @@ class Examiner:
         return _take(test, world, norm)
 
     def _after_fix(self) -> Vitals | None:
-        """What users and programs meet at rest after the reference fix; None if nobody knows one."""
+        """What users and programs meet at rest after the reference fix; None if nobody knows one that serves users."""
         if self._key not in _AFTER_FIX:
             world, task = self._mended(), self.case.task
-            _AFTER_FIX[self._key] = None if world is None else vitals(world, task.namespace, task.acceptance.window)
+            found = None if world is None else vitals(world, task.namespace, task.acceptance.window)
+            _AFTER_FIX[self._key] = None if found is None or found.collapsed else found
             if len(_AFTER_FIX) > _KNOWN_MAX:
                 del _AFTER_FIX[next(iter(_AFTER_FIX))]
         return _AFTER_FIX[self._key]

@@ -215,8 +215,14 @@ def _shut(world: World, twin: World, namespace: str) -> Iterator[str]:
 def _may(world: World, caller: ApiObject, callee: ApiObject) -> bool:
     """Whether policies let one pod connect to all ports of another."""
     network, (source, address) = world.network, (pod["status"]["podIP"] for pod in (caller, callee))
-    ports = [one["containerPort"] for each in callee["spec"]["containers"] for one in each.get("ports") or ()]
-    return all(permits(network.isolation, source, (address, port), network.nodes, "") for port in ports)
+    ports = [one for each in callee["spec"]["containers"] for one in each.get("ports") or ()]
+    return all(
+        permits(
+            *(network.isolation, source, (address, one["containerPort"]), network.nodes, ""),
+            protocol=one.get("protocol", "TCP"),
+        )
+        for one in ports
+    )
 
 
 def _by_workload(world: World) -> dict[tuple[str, str], list[ApiObject]]:

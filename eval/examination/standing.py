@@ -59,10 +59,12 @@ def unfinished(resource: str, obj: ApiObject, given_up: int = 0) -> str:
 
 
 def lost(world: World, critical: list[str]) -> frozenset[str]:
-    """Nodes that are not Ready and critical parts that do not run, one text each."""
+    """Nodes that are not Ready, critical parts that do not run, and an API server that is silent, one text each."""
     store = world.api.store
     gone = [n for n in store.objects("nodes") if not observe.is_node_ready(n) and not is_given_up(n)]
     found = [f"Node {name_of(node)} is not Ready" for node in gone]
+    if not world.api.available:  # then what is stored is what was true when it still answered
+        found.append("the API server does not answer")
     return frozenset([*found, *(f"{n} does not run" for n in observe.critical_failing(store, world.sim.now, critical))])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from simcluster.eval.judge.tokens import QUOTE, Token
@@ -20,6 +20,8 @@ _PIECES_MAX = 4
 SOLE = ("Namespace", "Ingress")
 #: "all of the … nodes" has so many words.
 _GROUP_WORDS = 3
+#: A part of a name that stands for it has so many letters.
+_PART_MIN = 5
 #: Letters of a name that are looked for first.
 _BEGUN = 4
 #: Words for many machines, and how the names of those begin.
@@ -74,19 +76,22 @@ class Roster:
             stem = _letters(name.removesuffix("service"))
             if stem and stem not in self._whole:
                 self._short[stem] = name
-        every = [*self._whole, *self._short]
+        self._parts = _parts(self.kinds)
+        every = [*self._whole, *self._short, *self._parts]
         self.begun = frozenset(word[:_BEGUN] for word in every)
         sole = {kind.lower(): [name for name in self.kinds if kind in self.kinds[name]] for kind in SOLE}
         self._sole = {word: names[0] for word, names in sole.items() if len(names) == 1}
         nodes = sorted(name for name in self.kinds if "Node" in self.kinds[name])
         self._many = {word: [name for name in nodes if name.startswith(stem)] for word, stem in _MANY.items()}
-        self._begun = {word[:n] for word in every for n in range(1, len(word) + 1)}
+        self._begun = {word[:n] for word in (*self._whole, *self._short) for n in range(1, len(word) + 1)}
 
     def mentions(self, sentence: str, found: Sequence[Token]) -> list[Mention]:
         """Components named in a normalised sentence, in order."""
         mentions, at = [], 0
         while at < len(found):
             mention = self._at(sentence, found, at) if found[at].text in self._begun else None
+            if mention is None and found[at].text in self._parts:
+                mention = self._by_part(sentence, found, at)
             if mention is None and found[at].text in self._sole:
                 mention = Mention(at, at + 1, self._sole[found[at].text])
             if mention is None and found[at].text in _MANY and _all_of(found, at):
@@ -95,6 +100,15 @@ class Roster:
                 mentions.append(mention)
             at = at + 1 if mention is None else mention.end
         return _sure_in_lists(mentions, found)
+
+    def _by_part(self, sentence: str, found: Sequence[Token], at: int) -> Mention | None:
+        """A component that a part of its name stands for, beside its kind: "the archiver CronJob"."""
+        name = self._parts[found[at].text]
+        kinds = {kind.lower() for kind in self.kinds[name]}
+        beside = [one for one in (at - 1, at + 1) if 0 <= one < len(found) and found[one].text.rstrip("s") in kinds]
+        if not beside or "-" in (sentence[found[at].start - 1 : found[at].start], sentence[found[at].end :][:1]):
+            return None
+        return Mention(at, at + 1, name)
 
     def _at(self, sentence: str, found: Sequence[Token], at: int) -> Mention | None:
         begun = found[at].start
@@ -138,6 +152,19 @@ class Roster:
 def roster(inventory: tuple[str, ...]) -> Roster:
     """The names of an inventory."""
     return Roster(inventory)
+
+
+def _parts(names: Collection[str]) -> dict[str, str]:
+    """Parts of names that stand for them: long, of letters alone, and of one name only."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        for part in dict.fromkeys(name.lower().split("-")):
+            found.setdefault(part, []).append(name)
+    return {
+        part: of[0]
+        for part, of in found.items()
+        if len(of) == 1 and len(part) >= _PART_MIN and part.isalpha() and "-" in of[0]
+    }
 
 
 def _letters(name: str) -> str:

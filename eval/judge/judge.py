@@ -17,6 +17,10 @@ from simcluster.eval.judge.verdicts import QUESTIONS, DiagnosisVerdict, Question
 from simcluster.eval.judge.vocabulary import vocabulary
 from simcluster.tasks.model import Truth
 
+#: Kinds of objects that hold settings of programs, and the kind of cause that lies in these.
+_HELD = ("ConfigMap", "Secret")
+_SETTINGS = "configuration_object"
+
 
 def family_of(truth: Truth) -> str:
     """The mechanism that a truth means.
@@ -92,6 +96,7 @@ class _Asked:
         self.own = {truth.ref.name, *truth.scope, *beside.own}
         self.own |= {name for one in reading.stated if one.between and self.own & {*one.owners} for name in one.owners}
         self._allowed = {self.family, *vocabulary().families[self.family].consequences, *beside.families}
+        self._allowed |= {_SETTINGS} if truth.ref.kind in _HELD else set()
         self.others = [name for name in reading.families if name not in self._allowed]
         strange = [name for name in reading.blamed if name not in self.own]
         self.besides = [name for name in strange if not (name in beside.victims and self._only_suffers(name))]
@@ -126,7 +131,8 @@ class _Asked:
         missing = [f"{key}={value}" for key, value in details.items() if not says_value(reading.text, key, value)]
         enough = 2 * len(missing) < len(details) or not details
         elsewhere = contradicts(reading.text, details)
-        named = self.family in reading.families and not elsewhere
+        elsewhere = elsewhere or self._otherwise()
+        named = (self.family in reading.families or self._by_its_settings()) and not elsewhere
         return [
             (named, f"claims {heard}" + (f", but of {elsewhere}" if elsewhere else "")),
             (enough, f"lacks {', '.join(missing)}" if missing else "has every changed value"),
@@ -135,6 +141,20 @@ class _Asked:
                 f"claims besides: {', '.join(self.others)}" if self.others else f"claims {heard}",
             ),
         ]
+
+    def _by_its_settings(self) -> bool:
+        """Whether settings that are the origin are said to be changed, and the kind of cause to follow from them."""
+        own = [one for one in self.reading.stated if one.family == _SETTINGS and self.own & {*one.owners}]
+        return self.truth.ref.kind in _HELD and bool(own) and self.family in self.reading.follows
+
+    def _otherwise(self) -> str:
+        """A way of the right kind of cause that is told of and is not how it came about; empty if there is none."""
+        for respect, ways in vocabulary().families[self.family].ways.items():
+            named = [name for name in ways if f"{self.family} {respect} {name}" in self.reading.ways]
+            right = [name for name, way in ways.items() if {*way.faults} & {*self.truth.faults}]
+            if named and right and not {*named} & {*right}:
+                return f"another {respect} ({named[0]})"
+        return ""
 
     def scope(self) -> _Decided:
         """Whether all that is wrong is covered, nobody else blamed, and what follows may follow."""

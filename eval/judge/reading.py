@@ -80,6 +80,7 @@ class Reading:
         unread: whether there was more than is read.
         empty: whether nothing was answered.
         text: what was read, normalised.
+        ways: of kinds of cause that are told of, as `family respect way`.
     """
 
     stated: list[Stated] = field(default_factory=list)
@@ -91,6 +92,7 @@ class Reading:
     unread: bool = False
     empty: bool = False
     text: str = ""
+    ways: list[str] = field(default_factory=list)
 
     @property
     def families(self) -> list[str]:
@@ -121,6 +123,7 @@ def read(answer: str | Mapping[str, Any], inventory: Sequence[str]) -> Reading:
     parsed = _parsed(text, known, reading)
     reading.text = "\n".join(one.text for one in parsed)[:TEXT_MAX]
     reading.mentioned = list(dict.fromkeys(m.name for one in parsed for m in one.mentions))
+    reading.ways = list(dict.fromkeys(way for one in parsed for way in one.ways))
     stated = _Claims(parsed, known).stated()
     _settle(reading, parsed, stated)
     return reading
@@ -142,6 +145,8 @@ def as_text(answer: object) -> str:
     while stack:
         key, value = stack.pop()
         if isinstance(value, (Mapping, list, tuple)):
+            if isinstance(value, Mapping):
+                value = _joined(value)
             pairs = value.items() if isinstance(value, Mapping) else ((key, item) for item in value)
             inner = [(str(name).replace("_", " "), item) for name, item in itertools.islice(pairs, left)]
             stack.extend(reversed(inner))
@@ -151,6 +156,18 @@ def as_text(answer: object) -> str:
                 continue
             lines.append(f"{key}: {value}" if key else str(value))
     return "\n".join(lines)
+
+
+def _joined(given: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """A mapping in which what is wrong stands behind where, if each is a text of its own."""
+    plain = {key: str(key).lower().replace("_", " ") for key, value in itertools.islice(given.items(), VALUES_MAX)
+             if isinstance(value, str) and value.strip()}  # fmt: skip
+    where = [key for key, name in plain.items() if name in words("where")]
+    what = [key for key, name in plain.items() if name in words("what")]
+    if len(where) != 1 or len(what) != 1 or len(given) > VALUES_MAX:
+        return given
+    left = {key: value for key, value in given.items() if key not in (*where, *what)}
+    return {what[0]: f"{given[where[0]]}: {given[what[0]]}", **left}
 
 
 def _parsed(text: str, known: Roster, reading: Reading) -> list[Sentence]:
@@ -225,6 +242,11 @@ class _Claims:
     def _owners(self, number: int, one: Evidence) -> tuple[tuple[str, ...], bool]:
         """Names of the components that have it, and whether it stands right beside them."""
         sentence = self._parsed[number]
+        if any(token.text == "it" for token in sentence.found[one.start : one.end + 1]):
+            for mentions in self._earlier(number):  # "the kernel kills it"
+                meant = self._fitting(mentions, one.kinds)
+                if meant and not any(m.end <= one.start for m in sentence.mentions):
+                    return (meant[0].name,), True
         span = next(span for span in sentence.spans if span.start <= one.anchor < span.end)
         inside = [m for m in sentence.mentions if span.start <= m.start < span.end and not m.address]
         own = self._fitting(inside, one.kinds)
@@ -244,8 +266,13 @@ class _Claims:
             fitting = [m for m in fitting if not such or m in such]
             if fitting:
                 return (fitting[0].name,), False
-        alone = {m.name for each in self._parsed for m in self._fitting(each.mentions, one.kinds) if not m.address}
-        return (tuple(alone) if len(alone) == 1 and not such else ()), False
+        if such or vocabulary().families[one.family].names:
+            return (), False
+        for kinds in (one.kinds, ()):  # the only one of whom the text speaks, of whatever kind
+            alone = {m.name for each in self._parsed for m in self._fitting(each.mentions, kinds) if not m.address}
+            if len(alone) == 1:
+                return tuple(alone), False
+        return (), False
 
     def _earlier(self, number: int) -> list[list[Mention]]:
         """Names in sentences before, the last first; those of victims after all others."""
@@ -296,7 +323,9 @@ class _Claims:
         if mention.start <= one.anchor < mention.end:
             return 0  # what is named is what has it
         if mention.end <= one.anchor:
-            return one.anchor - mention.end - (3 if mention.own else 0)
+            return (
+                one.anchor - mention.end - (3 if mention.own else 0) + (_FAR if _of_else(sentence, mention, one) else 0)
+            )
         before = mention.start - 1
         while before >= 0 and sentence.found[before].text in words("skipped"):
             before -= 1
@@ -320,6 +349,16 @@ def _done_to(sentence: Sentence, mention: Mention) -> bool:
     return before >= 0 and sentence.found[before].text.startswith(tuple(words("done_to")))
 
 
+def _of_else(sentence: Sentence, mention: Mention, one: Evidence) -> bool:
+    """Whether something else is said to be the component's: "a slowdown of inventory"."""
+    before = mention.start - 1
+    while before >= 0 and sentence.found[before].text in words("skipped"):
+        before -= 1
+    if before < 1 or sentence.found[before].text != "of":
+        return False
+    return sentence.found[before - 1].text not in words("beside") and not one.start <= before - 1 < one.end
+
+
 def _felt(sentence: Sentence, owners: Sequence[str], one: Evidence) -> bool:
     """Whether a component meets it: "frontend sees packet loss"."""
     names = [m for m in sentence.mentions if m.name in owners and m.end <= one.anchor]
@@ -327,9 +366,12 @@ def _felt(sentence: Sentence, owners: Sequence[str], one: Evidence) -> bool:
 
 
 def _doers(sentence: Sentence) -> list[str]:
-    """Components by which something is done to others: "hogged by recommendationservice"."""
+    """Components that do something to others: "hogged by recommendationservice", "geo eats all CPU"."""
     found = []
     for mention in sentence.mentions:
+        behind = [token.text for token in sentence.found[mention.end : mention.end + 1]]
+        if {*behind} & words("harms") and mention.sure and not mention.address and mention.start == 0:
+            found.append(mention.name)
         before = mention.start - 1
         while before >= 0 and sentence.found[before].text in words("skipped"):
             before -= 1
@@ -375,6 +417,11 @@ def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[State
         if one.family not in families.get(c, families[one.family]).consequences
     }
     reading.stated = [one for one in said if one.family not in follows]
+    if not reading.stated:
+        # what is said to follow from something that is no known kind of cause
+        reading.stated = [
+            one for one in stated if one.role == "effect" and not one.felt and one.family not in words("general")
+        ]
     claimed = {one.family for one in stated if one.role in ("cause", "said")}
     reading.denied = sorted({one.family for one in stated if one.role == "denied"} - claimed)
     reading.follows = sorted(

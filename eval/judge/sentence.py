@@ -16,9 +16,11 @@ from simcluster.eval.judge.vocabulary import (
     labels,
     lexicon,
     patterns_of,
+    phrases_for,
     predicates_of,
     topics_of,
     vocabulary,
+    ways_of,
     words,
 )
 
@@ -65,6 +67,7 @@ _LIST_REACH = 14
 _ITEM_WORDS = 4
 #: Marks that no list goes over.
 _ENDS = frozenset([";", ".", "(", ")", ":", "->", "=>", "→", "—", "–", "but"])
+_ARROWS = frozenset(["->", "=>", "→"])
 _LABEL_WORDS = 6
 #: Words that may follow a label's own: "effect on the shop", "kernel log of worker-2".
 _LABEL_MORE = 4
@@ -107,6 +110,7 @@ class Sentence:
         mentions: components that it names.
         spans: its parts.
         evidence: kinds of cause that it names; topics, hints: those that it speaks of, a hint for each phrase.
+        ways: of kinds of cause that it tells of, as `family respect way`.
         label: what a label in front of a colon, or a heading, makes of it; empty without one.
         heading: whether it is a heading alone.
         maybe, question: how sure it is.
@@ -117,7 +121,7 @@ class Sentence:
         self.text = text
         self.found = tokens(text)
         self.mentions = roster.mentions(text, self.found)
-        self.hits = lexicon().hits(self.found)
+        self.hits = sorted([*lexicon().hits(self.found), *self._kinds(roster)])
         self._cues: dict[str, list[Hit]] = {}
         for hit in self.hits:
             for name in cue_of().get(hit.phrase, ()):
@@ -141,7 +145,18 @@ class Sentence:
             for one in self._evidence_in(span, {name: hints_of()[name]})
             if not self._other_said(one)
         ]
+        self.ways = [one.family for span in self.spans if span.role in ("cause", "said") for one in self._ways_in(span)]
         self.blames = whole in ("", "cause") and self._blames()
+
+    def _kinds(self, roster: Roster) -> list[Hit]:
+        """Words for the kinds of objects that are named and whose kind says what they are: ConfigMaps, policies."""
+        return [
+            Hit(mention.start, mention.end, phrase)
+            for mention in self.mentions
+            if not mention.address and mention.sure and len(roster.kinds[mention.name]) == 1
+            for kind in roster.kinds[mention.name] & words("specific")
+            for phrase in phrases_for(kind)
+        ]
 
     def _cue(self, name: str) -> list[Hit]:
         return self._cues.get(name, [])
@@ -195,6 +210,9 @@ class Sentence:
             and not self._cue("blames")
         ):
             return [Span(body, len(self.found), "effect")]  # "as a result …"
+        first = [token.text for token in self.found[body : body + 2]]
+        if not cause and len(first) == 2 and first[0] in words("anaphora") and first[1] in words("makes"):
+            return [Span(body, len(self.found), "effect")]  # "it makes …"
         marks: list[tuple[int, int, str]] = [
             (hit.start, hit.end, "therefore")
             for hit in therefore
@@ -262,6 +280,11 @@ class Sentence:
             for one in families_among(hits, self.found, known)
         ]
 
+    def _ways_in(self, span: Span) -> list[Named]:
+        """Ways of causes, as `family respect way`, that a part tells of and does not deny."""
+        hits = [hit for hit in self.hits if span.start <= hit.start and hit.end <= span.end]
+        return [one for one in families_among(hits, self.found, ways_of()) if not one.denied]
+
     def _other_said(self, one: Evidence) -> bool:
         """Whether it is said of what is spoken of that it is gone, which is another cause than the family is."""
         stop = _segment(one.end, self.found)
@@ -279,17 +302,40 @@ class Sentence:
             begun = next((i for i in range(one.anchor, -1, -1) if self.found[i].text in _CLAUSE_BEGINS), None)
             opener = "" if begun is None else self.found[begun].text
             related = opener in words("relative") and before is not None and before.end <= (begun or 0)
+            related = related and before is not None and self._span_of(before.anchor) == self._span_of(one.anchor)
             condition = opener in words("conditions")
+            if one.role in ("cause", "said") and before is not None and self._led_to(before, one):
+                one = one._replace(role="effect")
             kept.append(one._replace(role="aside") if one.role in ("cause", "said") and (related or condition) else one)
         return kept
 
+    def _span_of(self, at: int) -> Span | None:
+        return next((span for span in self.spans if span.start <= at < span.end), None)
+
+    def _led_to(self, before: Evidence, one: Evidence) -> bool:
+        """Whether an arrow leads from one kind of cause to another: "the label is gone -> no routes"."""
+        arrows = [at for at in range(before.end, one.start) if self.found[at].text in _ARROWS]
+        return before.family != one.family and any(not self._is_way(at) for at in arrows)
+
+    def _is_way(self, at: int) -> bool:
+        """Whether an arrow stands between two names: the way of a call."""
+        ends = {m.end for m in self.mentions}, {m.start for m in self.mentions}
+        return at in ends[0] and at + 1 in ends[1]
+
     def _in_name(self, hit: Hit) -> bool:
-        """Whether the word is a piece of a name (`user-service`) or of a term (`node selector`), and says nothing."""
+        """Whether the word is a name, or a piece of one (`user-service`) or of a term (`node selector`)."""
+        behind = self.found[hit.end].text if hit.end < len(self.found) else ""
+        if self.found[hit.end - 1].text == "service" and behind in ("account", "accounts"):
+            return True  # of another thing
         if hit.end - hit.start > 1:
             return False
+        if hit.start > 0 and self.found[hit.start - 1].text in words("naming"):
+            return "*" in hit.phrase and len(self.found[hit.start].text) > len(hit.phrase)
         if hit.phrase == "selector*":
             return hit.start > 0 and self.found[hit.start - 1].text == "node"
-        if hit.phrase not in ("service", "services", "svc"):
+        if hit.phrase in ("account", "accounts") and hit.start > 0 and self.found[hit.start - 1].text == "service":
+            return True
+        if hit.phrase not in ("service", "services", "svc", "user", "account"):
             return False
         return any(m.start <= hit.start < m.end and m.end - m.start > 1 for m in self.mentions)
 
@@ -370,6 +416,8 @@ def _nearer(other: Named, one: Named, found: Sequence[Token]) -> bool:
     if not one.subject.end <= other.subject.start < said.start:
         return False
     between = {token.text for token in found[one.subject.end : other.subject.start]}
+    if between & words("needs"):
+        return False  # both are said: a webhook that calls a Service which does not exist
     return not between <= words("lists") or not between
 
 
@@ -411,9 +459,9 @@ def _ended(denial: Hit, found: Sequence[Token]) -> bool:
 
 
 def _segment(end: int, found: Sequence[Token]) -> int:
-    """Where the statement ends to which a word belongs: at the next mark, unless "which" follows it."""
+    """Where the statement ends to which a word belongs: at the next mark, unless it goes on: "which", "and found …"."""
     while end < len(found) and (
-        found[end].text not in _MARKS or [t.text for t in found[end + 1 : end + 2]] == ["which"]
+        found[end].text not in _MARKS or [t.text for t in found[end + 1 : end + 2]] in (["which"], ["found"])
     ):
         end += 1
     return end
@@ -446,7 +494,7 @@ def _among_the_sound(end: int, acquits: Sequence[Hit], found: Sequence[Token]) -
             return len(items) > 1 and max(items) <= (_ITEM_WORDS if joined else _ITEM_WORDS // 2)
         if text == ":" and at + 1 in begins:
             continue  # "memory and network: fine"
-        if text in words("verbs") or text in _ENDS or text[0].isdigit():
+        if text in words("verbs") or text in _ENDS or (text[0].isdigit() and not _is_number_of(text)):
             return False
         if text in (",", "and", "or", "nor"):
             joined = joined or text != ","
@@ -457,6 +505,11 @@ def _among_the_sound(end: int, acquits: Sequence[Hit], found: Sequence[Token]) -
         else:
             item += 1
     return False
+
+
+def _is_number_of(text: str) -> bool:
+    """Whether it is the number in a name, as of "worker-2", and no value."""
+    return text.isdigit() and len(text) < 3
 
 
 def claimed(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from simcluster.engine.content import Content, ContentError, UnknownName, load_content, read_document
-from simcluster.eval.judge.lexicon import Lexicon, begins_with
+from simcluster.eval.judge.lexicon import Lexicon, begins_with, words_of
 from simcluster.faults import registry
 
 
@@ -33,6 +33,18 @@ class Pattern(Content):
             yield Pattern(all=chosen, any=either, kinds=self.kinds)
 
 
+class Way(Content):
+    """One of several ways in which a kind of cause comes about: a role that was taken, a user that was dropped.
+
+    Attributes:
+        faults: ids of those that do it in this way.
+        says: ways to say so; a text that tells of others of its sort alone tells of another cause.
+    """
+
+    faults: tuple[str, ...]
+    says: tuple[Pattern, ...]
+
+
 class Family(Content):
     """One mechanism of failure.
 
@@ -44,6 +56,7 @@ class Family(Content):
         patterns: ways to say it.
         topics: phrases that say it only in a text that claims nothing else: what is spoken of in no other case.
         hints: phrases that speak of it. Where nothing else is claimed, the family of which a text speaks most is meant.
+        ways: by the respect in which they differ, those in which it comes about, by name.
     """
 
     means: str
@@ -53,6 +66,7 @@ class Family(Content):
     patterns: tuple[Pattern, ...]
     topics: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
+    ways: dict[str, dict[str, Way]] = Field(default_factory=dict)
 
 
 class Vocabulary(Content):
@@ -132,7 +146,7 @@ def words(use: str) -> frozenset[str]:
 @functools.cache
 def lexicon() -> Lexicon:
     """Every phrase of every family, and every cue."""
-    both = itertools.chain(patterns_of().values(), topics_of().values(), hints_of().values())
+    both = itertools.chain(patterns_of().values(), topics_of().values(), hints_of().values(), ways_of().values())
     patterns = [pattern for known in both for _, pattern in known]
     phrases = (phrase for pattern in patterns for phrase in (*pattern.all, *pattern.any))
     return Lexicon([*phrases, *cue_of()], words("fillers"))
@@ -165,6 +179,21 @@ def topics_of() -> dict[str, tuple[tuple[str, Pattern], ...]]:
     return found
 
 
+@functools.lru_cache(maxsize=64)
+def phrases_for(kind: str) -> tuple[str, ...]:
+    """Phrases of one word that the name of a kind of object fits, `configmap*`, and of which patterns say something."""
+    stem = kind.lower()
+    fitting = [phrase for phrase in patterns_of() if _begins(phrase, stem)]
+    return tuple(one for one in fitting if all(len(p.all) > 1 or p.any for _, p in patterns_of()[one]))
+
+
+def _begins(phrase: str, stem: str) -> bool:
+    word, *more = words_of(phrase)
+    if more or not word.endswith("*"):
+        return not more and word == stem
+    return stem.startswith(word[:-1]) and len(word) > len(stem) // 2
+
+
 @functools.lru_cache(maxsize=1024)
 def predicates_of(family: str, word: str) -> frozenset[str]:
     """What patterns of a family say of subjects that begin with a word."""
@@ -179,6 +208,19 @@ def hints_of() -> dict[str, tuple[tuple[str, Pattern], ...]]:
     for name, family in vocabulary().families.items():
         for hint in family.hints:
             found[hint] = (*found.get(hint, ()), (name, Pattern(all=(hint,))))
+    return found
+
+
+@functools.cache
+def ways_of() -> dict[str, tuple[tuple[str, Pattern], ...]]:
+    """What says a way, with `family respect way`, by the phrase that it begins with."""
+    found: dict[str, tuple[tuple[str, Pattern], ...]] = {}
+    for name, family in vocabulary().families.items():
+        for respect, ways in family.ways.items():
+            for way, each in ways.items():
+                for pattern in itertools.chain.from_iterable(one.plain() for one in each.says):
+                    known = found.get(pattern.all[0], ())
+                    found[pattern.all[0]] = (*known, (f"{name} {respect} {way}", pattern))
     return found
 
 

@@ -84,13 +84,15 @@ def damage(baseline: Baseline, world: World, faulted: tuple[Key, ...]) -> list[s
 
     Args:
         faulted: objects whose spec may differ, because repairing them is the point; they must
-            still exist, with as many replicas, and Services with the same ports.
+            still exist, Deployments under any name, with as many replicas, and Services with the same ports.
     """
     found: list[str] = []
     for key, before in baseline.objects.items():
         resource, namespace, name = key
         now = world.api.store.get(resource, namespace, name)
         label = f"{resource} {name}"
+        if now is None and key in faulted:
+            now = _in_its_place(baseline, world, before)
         if now is None:
             found.append(f"{label} was deleted")
         elif "deletionTimestamp" in now["metadata"]:
@@ -109,6 +111,19 @@ def damage(baseline: Baseline, world: World, faulted: tuple[Key, ...]) -> list[s
         if state is None or not state.active:
             found.append(f"{unit} no longer runs on {node}")
     return found
+
+
+def _in_its_place(baseline: Baseline, world: World, before: ApiObject) -> ApiObject | None:
+    """A Deployment that was made instead of one that is gone, for pods with the same labels."""
+    if before["kind"] != "Deployment":
+        return None
+    resource, namespace = "deployments.apps", namespace_of(before)
+    labels = before["spec"]["template"]["metadata"].get("labels")
+    for one in world.api.store.objects(resource, namespace):
+        made = (resource, namespace, one["metadata"]["name"]) not in baseline.objects
+        if made and one["spec"]["template"]["metadata"].get("labels") == labels:
+            return one
+    return None
 
 
 def _loss(before: ApiObject, now: ApiObject) -> list[str]:

@@ -39,7 +39,7 @@ def attacked(episode: Attacked, seed: int | None, count: int = EXPLOITS) -> Iter
         seed: draws `count` of them; None tries all.
     """
     marks = marks_of(episode.world, episode.task)
-    chosen = [one for one in exploits().values() if episode.task.id not in one.exempt and fits(one.steps, marks)]
+    chosen = [one for one in exploits().values() if not one.why_not(episode.task) and fits(one.steps, marks)]
     if not episode.task.reference_fixes:
         chosen = [one for one in chosen if one.after != "fix"]
     if seed is not None:

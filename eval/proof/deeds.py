@@ -37,13 +37,20 @@ class Exploit(Content):
         id: unique among all.
         after: done to the world of the incident, or to the one that the reference fix has repaired.
         steps: with marks.
+        like: the attempt that it resembles: it is none on tasks that exempt this, for their reason.
         exempt: task -> why it is no exploit there.
     """
 
     id: str
+    like: str = ""
     after: Literal["incident", "fix"] = "fix"
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
+
+    def why_not(self, task: Task) -> str:
+        """Why it is no exploit on a task; empty if it is one."""
+        said = {one.attempt: one.reason for one in task.exempt}
+        return self.exempt.get(task.id, "") or said.get(self.like, "")
 
 
 class ExploitFile(Content):

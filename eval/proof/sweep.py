@@ -47,10 +47,14 @@ def attack_whole(task_id: str, seed: int = 0, library: Library | None = None) ->
     return ProofReport("attacks", task_id, seed, (*attacked(episode, None), *mended(episode, None)))
 
 
-def exemptions(task_ids: Iterable[str]) -> list[Exemption]:
-    """What is not tried on these tasks, and why."""
-    deeds = {one.id: one.exempt for one in exploits().values()} | {one.id: one.exempt for one in repairs().values()}
-    return [Exemption(deed, task, why[task]) for task in task_ids for deed, why in deeds.items() if task in why]
+def exemptions(task_ids: Iterable[str], library: Library | None = None) -> list[Exemption]:
+    """What is not tried on these tasks, and why. Raises UnknownName, ContentError."""
+    found = []
+    for task in [tasks.load(task_id, library) for task_id in task_ids]:
+        attacks = {one.id: one.why_not(task) for one in exploits().values()}
+        mends = {one.id: one.exempt.get(task.id, "") for one in repairs().values()}
+        found += [Exemption(deed, task.id, why) for deed, why in (attacks | mends).items() if why]
+    return found
 
 
 def tally(findings: Iterable[Finding]) -> dict[str, int]:

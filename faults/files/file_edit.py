@@ -7,6 +7,7 @@ import json
 from fnmatch import fnmatchcase
 from typing import Any
 
+import yaml
 from pydantic import Field, model_validator
 
 from simcluster.api.objects import ApiObject, Json, name_of
@@ -29,7 +30,7 @@ class EditParams(Content):
         content: the whole new text.
         replace: text -> what takes its place, everywhere in the file.
         append: text that is put behind it.
-        values: of a file of JSON: path (`flags.fast.state`) -> its new value.
+        values: of a file of JSON or YAML: path (`flags.fast.state`) -> its new value.
         remove: whether it is deleted.
         restart: units of the node, or Deployments whose pods are made anew (`*` as in a target).
     """
@@ -63,12 +64,13 @@ class EditParams(Content):
 
 
 def _with_values(text: str, values: dict[str, Any]) -> str:
-    """A file of JSON with other values, written as people write it. Raises ValueError: it has no such place.
+    """A file of JSON or YAML with other values, written as people write it. Raises ValueError: it has no such place.
 
     >>> _with_values('{"flags": {"fast": {"state": "off"}}}', {"flags.fast.state": "on"}).split()
     ['{', '"flags":', '{', '"fast":', '{', '"state":', '"on"', '}', '}', '}']
     """
-    data = json.loads(text)
+    is_json = text.lstrip().startswith("{")
+    data = json.loads(text) if is_json else yaml.safe_load(text)
     for path, value in values.items():
         *way, last = path.split(".")
         holder = data
@@ -77,6 +79,8 @@ def _with_values(text: str, values: dict[str, Any]) -> str:
                 raise ValueError(f"there is no {path}")
             holder = holder[step]
         holder[last] = value
+    if not is_json:
+        return str(yaml.safe_dump(data, sort_keys=False))
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -5,7 +5,8 @@
 `{amount}`, `{whole_amount}`, `{category}`, `{bytes}`, `{latency_ms}`, `{status}`, `{time_clf}` (as nginx prints it),
 `{time_nginx}` (in its error log), `{time_boost}` (as Boost.Log prints it), `{time_log4j}` (date and time of day),
 `{time_py}` (as Python's logging), `{time_spdlog}` (as Envoy) and `{time_elixir}` (the time of day) with milliseconds,
-`{latency_s}`, `{latency_us}`, `{latency_pg}` (milliseconds as PostgreSQL prints them), `{time_mongo}`, `{time_pg}`,
+`{latency_s}`, `{latency_us}`, `{latency_micro}` (seconds with six digits), `{latency_pg}` (milliseconds as PostgreSQL
+prints them), `{time_mongo}`, `{time_pg}`, `{time_us}` (RFC 3339 with microseconds), `{epoch}` (whole seconds),
 `{request_hex}`, `{span_hex}`, `{time_s}` (RFC 3339), `{hotel}`, `{hotels}`, `{cause}` (why a call failed),
 `{grpc_code}` (of that) and `{cause_json}` (the same inside a JSON string).
 """
@@ -176,6 +177,10 @@ def _pg(t_ns: int) -> str:
     return format_rfc3339(t_ns, digits=3).replace("T", " ")[:-1] + " UTC"
 
 
+def _epoch(t_ns: int) -> str:
+    return str((t_ns + _UNIX_EPOCH_NS) // SECOND)
+
+
 def _epoch_ms(t_ns: int) -> str:
     return str((t_ns + _UNIX_EPOCH_NS) // MILLISECOND)
 
@@ -183,6 +188,10 @@ def _epoch_ms(t_ns: int) -> str:
 def _took(spoken: Spoken, whole_ns: int, thousandth_ns: int) -> str:
     """A duration with three digits of a unit's fraction."""
     return f"{spoken.took_ns // whole_ns}.{spoken.took_ns // thousandth_ns % 1000:03d}"
+
+
+def _took_micro(spoken: Spoken) -> str:
+    return f"{spoken.took_ns // SECOND}.{spoken.took_ns // 1000 % 1_000_000:06d}"
 
 
 def _took_us(spoken: Spoken) -> str:
@@ -229,9 +238,11 @@ def _status(spoken: Spoken) -> str:
 STAMPS: dict[str, Callable[[int], str]] = {
     "time": partial(format_rfc3339, digits=9),
     "time_ms": partial(format_rfc3339, digits=3),
+    "time_us": partial(format_rfc3339, digits=6),
     "time_mongo": _mongo,
     "time_pg": _pg,
     "time_s": format_rfc3339,
+    "epoch": _epoch,
     "epoch_ms": _epoch_ms,
     "epoch_s": _epoch_s,
     "time_clf": _clf,
@@ -244,6 +255,7 @@ STAMPS: dict[str, Callable[[int], str]] = {
 }
 _VALUES: dict[str, Callable[[Spoken], str]] = {
     "latency_us": _took_us,
+    "latency_micro": _took_micro,
     "latency_pg": partial(_took, whole_ns=MILLISECOND, thousandth_ns=1000),
     "latency_ms": _took_ms,
     "latency_s": partial(_took, whole_ns=SECOND, thousandth_ns=MILLISECOND),
@@ -281,7 +293,7 @@ _ALPHABETS: dict[str, frozenset[str]] = {
     "time_boost": _INSTANT | frozenset("".join(_MONTHS)),
     **dict.fromkeys(("request_id", "session", "user", "order", "request_hex", "span_hex"), _HEX),
     **dict.fromkeys(("latency_us", "latency_ms", "bytes", "status", "hotel", "whole_amount"), _DIGITS),
-    **dict.fromkeys(("latency_pg", "latency_s", "amount"), _DIGITS | {"."}),
+    **dict.fromkeys(("latency_pg", "latency_s", "latency_micro", "amount"), _DIGITS | {"."}),
     "hotels": _DIGITS | {" "},
     "currency": frozenset("".join(_CURRENCIES)),
     "category": frozenset("".join(_CATEGORIES)),

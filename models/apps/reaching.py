@@ -42,7 +42,7 @@ def reach(network: Network, container: Container, host: str, port: int, protocol
         return Reached(route.outcome, address)
     outcome = "refused"
     for backend in route.backends:
-        outcome = network.connect(backend, sandbox.address)
+        outcome = network.connect(backend, sandbox.address, protocol)
         if outcome == "ok":
             return Reached("ok", address, container_at(network, backend))
     return Reached(outcome, address)

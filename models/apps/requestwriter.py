@@ -39,6 +39,11 @@ class RequestWriter:
         #: Requests known by name that have ended, and that have begun, for which as many others are left out.
         self._owed: dict[tuple[LogTemplate, ...], int] = {}
         self._begun: dict[tuple[LogTemplate, ...], int] = {}
+        self._unread = False
+
+    def mute(self) -> None:
+        """Nobody will read it: write nothing any more, for good."""
+        self._unread, self._open, self._traced, self._inside = True, [], [], {}
 
     def follow(self, printed: Printed, ids: Ids) -> None:
         """A request that is known by name prints something; it is one of those of which a tick tells."""
@@ -64,6 +69,8 @@ class RequestWriter:
 
     def write(self, t_ns: int, span_ns: int, wording: Wording, happened: Happened) -> bool:
         """A tick is over; whether requests that began in it, or before, will print something later."""
+        if self._unread:
+            return False
         since_ns = self._written_ns if self._open else t_ns - span_ns
         happened = self._unnamed(happened)
         if not happened.followed:

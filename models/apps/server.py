@@ -127,6 +127,10 @@ class ServerProgram(Program):
         if self._self_report is not None:
             self._self_report.leapt(since_ns)
 
+    def stop_collecting(self) -> None:
+        """Nobody reads what it prints of requests."""
+        self._writer.mute()
+
     def stop(self) -> None:
         """The process is gone."""
         self._cancel()

@@ -86,6 +86,8 @@ class Container(Parted):
         exit_code, reason: after the exit; reason is `Completed`, `Error` or `OOMKilled`.
         memory_bytes: working set now.
         throttled_ns: time in which the CFS quota stopped it.
+        file_cache: bytes of its files in the kernel's page cache, where its program keeps count of them; else None.
+        file_peak: the most that was.
     """
 
     program: Process
@@ -112,6 +114,8 @@ class Container(Parted):
         self._meter: tuple[Meter, int] | None = None
         self.throttled_ns = 0
         self.memory_peak = 0
+        self.file_cache: int | None = None
+        self.file_peak = 0
         self.memory_full = 0  # how often it came up against its limit (memory.events max)
         self.memory_grown = 0  # bytes that it has touched for the first time
         self.oom_kills = 0  # processes of it that the kernel killed for memory
@@ -353,6 +357,11 @@ class Container(Parted):
             self.machine.container_memory + self.machine.host_memory > self.machine.memory_bytes >> 1
         ):  # only then it is worth a closer look
             self.machine.check_memory(self)
+
+    def cache_files(self, size: int) -> None:
+        """So many bytes of its files are in the kernel's page cache now."""
+        self.file_cache = size
+        self.file_peak = max(self.file_peak, size)
 
     def _is_refused_memory(self) -> bool:
         """The kernel refuses more memory, and the process ends as Go's and malloc's callers do."""

@@ -31,17 +31,19 @@ class Peers(NamedTuple):
         everybody: no restriction of the other side.
         addresses: addresses of the selected pods.
         blocks: blocks of addresses, each with the blocks that are excepted.
-        ports: (first, last) of allowed ports; None allows all.
+        ports: (first, last, protocol) of allowed ports; None allows all.
     """
 
     everybody: bool
     addresses: frozenset[str] = frozenset()
     blocks: tuple[tuple[Network4, tuple[Network4, ...]], ...] = ()
-    ports: tuple[tuple[int, int], ...] | None = None
+    ports: tuple[tuple[int, int, str], ...] | None = None
 
-    def allow(self, address: str, port: int) -> bool:
+    def allow(self, address: str, port: int, protocol: str = "TCP") -> bool:
         """Whether the rule lets a connection with this other side and port pass."""
-        if self.ports is not None and not any(first <= port <= last for first, last in self.ports):
+        if self.ports is not None and not any(
+            first <= port <= last and spoken == protocol for first, last, spoken in self.ports
+        ):
             return False
         if self.everybody or address in self.addresses:
             return True
@@ -82,17 +84,22 @@ def block_of(cidr: str) -> Network4:
 
 
 def permits(
-    table: Mapping[str, Isolation], source: str, backend: tuple[str, int], nodes: Mapping[str, str], node: str
+    table: Mapping[str, Isolation],
+    source: str,
+    backend: tuple[str, int],
+    nodes: Mapping[str, str],
+    node: str,
+    protocol: str = "TCP",
 ) -> bool:
     """Whether a connection from `source` (empty: the backend's own node) to the backend is allowed."""
     address, port = backend
     sender = table.get(source)
     outward = None if sender is None or source == address else sender.egress
-    if outward is not None and not any(peers.allow(address, port) for peers in outward):
+    if outward is not None and not any(peers.allow(address, port, protocol) for peers in outward):
         return False
     receiver = table.get(address)
     if receiver is None or receiver.ingress is None or not source or source == address:
         return True
     if nodes.get(source) == node:
         return True
-    return any(peers.allow(source, port) for peers in receiver.ingress)
+    return any(peers.allow(source, port, protocol) for peers in receiver.ingress)

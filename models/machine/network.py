@@ -287,7 +287,7 @@ class Network:
                 return Reached(route.outcome)
             alive = []
             for backend in route.backends:
-                if self.connect(backend, source) == OK:
+                if self.connect(backend, source, "UDP") == OK:
                     owner = self.sandboxes[backend[0]]
                     find = getattr(owner, "container_on", None)
                     container = None if find is None else find(backend[1])
@@ -363,12 +363,12 @@ class Network:
             return Route("ok", (backends[mix(number, key.port) * len(backends) >> 64],))
         return Route("ok", backends)
 
-    def connect(self, backend: Backend, source: str = "") -> str:
+    def connect(self, backend: Backend, source: str = "", protocol: str = "TCP") -> str:
         """What happens at one backend: `ok`, `refused` (nobody listens) or `timeout` (no host, or a policy)."""
         owner = self.sandboxes.get(backend[0])
         if owner is None:
             return "timeout"
-        if self.isolation and not permits(self.isolation, source, backend, self.nodes, owner.node):
+        if self.isolation and not permits(self.isolation, source, backend, self.nodes, owner.node, protocol):
             return "timeout"
         if owner.listens_on(backend[1]):
             return "ok"

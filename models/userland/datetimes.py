@@ -220,6 +220,13 @@ def _offset_of(match: re.Match[str]) -> int | None:
     return None if hours > 24 else (1 if match[1] == "+" else -1) * (hours * 3600 + minutes * 60)
 
 
+def _count_of(match: re.Match[str]) -> int:
+    """How many units: a number, or a word for one; `ago` turns it round."""
+    words = {"next": 1, "last": -1, "a": 1, "an": 1, "": 1}
+    count = words.get(match[1]) or int(match[1].replace(" ", "")[:12] or 0)
+    return -count if match[3] else count
+
+
 def _read_words(rest: str, seconds: int, nanoseconds: int, *, given: bool) -> tuple[int, int] | None:
     days, clock, moved, months = seconds // 86_400, seconds % 86_400, 0, 0
     dated, timed = given, False
@@ -254,9 +261,7 @@ def _read_words(rest: str, seconds: int, nanoseconds: int, *, given: bool) -> tu
             r"([+-]?\s*\d+|next|last|a|an|)\s*(sec|second|min|minute|hour|day|week|fortnight|month|year)s?\b(\s+ago\b)?",
             rest,
         ):
-            words = {"next": 1, "last": -1, "a": 1, "an": 1, "": 1}
-            count = words.get(match[1]) or int(match[1].replace(" ", "")[:12] or 0)
-            count = -count if match[3] else count
+            count = _count_of(match)
             if match[2] in _UNITS:
                 moved += count * _UNITS[match[2]]
             else:

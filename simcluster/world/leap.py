@@ -77,6 +77,8 @@ def _skip(world: World, span_ns: int, written: int) -> None:
         kubelet.leapt()
     for program in _programs(world):
         program.leapt(since_ns)
+    for machine in world.machines.values():
+        machine.os.times.leapt(since_ns)
 
 
 def _refuse(world: World, until_ns: int) -> None:

@@ -266,7 +266,8 @@ class World:
             self.run_for(SECOND)
 
     def stop_collecting(self) -> None:
-        """Let Prometheus, the agents of logs and the collector of spans take nothing in any more, for good.
+        """Let Prometheus, the agents of logs and the collector of spans take nothing in any more, nor programs print
+        anything of requests, for good.
 
         Their pods run on, answer health checks, and queries with what they have; no series grows, no rule is evaluated,
         no line is shipped and nobody is paged any more. It is for copies of a world of which only the cluster is
@@ -277,6 +278,7 @@ class World:
             for container in machine.containers():
                 if container.running:
                     container.program.stop_collecting()
+        self.traffic.exemplars.stop()
 
     @property
     def observed(self) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simcluster.cli import main
+from tests import kiosk
 from tests.eval.llm.recorded import YES, recorded
 
 TASK = "wrong_service_selector_online_boutique"
@@ -17,14 +18,14 @@ FIX = 'kubectl patch svc cartservice -n boutique --type=merge -p \'{"spec":{"sel
 
 
 def test_run_prints_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", TASK, "--agent", "expert", "--json", "--out", str(tmp_path)]) == 0
+    assert main(["run", kiosk.TASK, *kiosk.OPTIONS, "--agent", "expert", "--json", "--out", str(tmp_path)]) == 0
     record = json.loads(capsys.readouterr().out)
     assert (record["passed"], record["outcome"], record["agent"]) == (True, "done", "expert")
     assert {"task", "seed", "diagnosis", "mitigation", "trajectory", "digest", "seconds"} <= set(record)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"{TASK}.expert.0.log.jsonl",
-        f"{TASK}.expert.0.trajectory.jsonl",
-        f"{TASK}.expert.0.transcript.jsonl",
+        f"{kiosk.TASK}.expert.0.log.jsonl",
+        f"{kiosk.TASK}.expert.0.trajectory.jsonl",
+        f"{kiosk.TASK}.expert.0.transcript.jsonl",
     ]
 
 
@@ -77,9 +78,9 @@ def test_shell_tells_that_nothing_was_solved(
     assert "not solved" in shown.err
 
 
-@pytest.mark.slow
 def test_eval_prints_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["eval", TASK, "--agent", "expert", "--agent", "noop", "--jobs", "1", "--out", str(tmp_path / "o")]
+    arguments = ["eval", kiosk.TASK, *kiosk.OPTIONS, "--agent", "expert", "--agent", "noop", "--jobs", "1"]
+    arguments += ["--out", str(tmp_path / "o")]
     assert main([*arguments, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert [run["passed"] for run in shown["runs"]] == [True, False]

@@ -111,6 +111,21 @@ def test_what_an_operator_sees_agrees_with_its_age(world: World) -> None:
     assert revisions == sorted(revisions)
 
 
+def test_cpus_have_been_busy_with_what_was_used_and_are_busy_again(world: World) -> None:
+    for machine in world.machines.values():
+        before = machine.os.times.all()
+        assert before.user + before.system == pytest.approx(machine.cpu_ns(), rel=1e-3)
+        each = [sum(one) for one in machine.os.times.each()]
+        assert max(each) - min(each) < SECOND
+        assert each[0] == pytest.approx(machine.sim.now - machine.booted_ns, rel=1e-6)
+    begun = {name: (machine.os.times.all(), machine.cpu_ns()) for name, machine in world.machines.items()}
+    world.run_for(60 * SECOND)
+    for name, machine in world.machines.items():
+        spent = machine.os.times.all().minus(begun[name][0])
+        assert spent.user + spent.system == pytest.approx(machine.cpu_ns() - begun[name][1], rel=0.25)
+        assert spent.user > 0.2 * SECOND
+
+
 def test_a_fork_and_a_pickle_have_the_same_future(world: World) -> None:
     other, third = world.fork(), pickle.loads(pickle.dumps(world))
     for each in (world, other, third):

@@ -202,7 +202,9 @@ def test_egress_policies_cut_off_dns_too(world):
     assert run(world, "nslookup web").exit_code == 1
     target = web_pods(world)[0]["status"]["podIP"]
     assert run(world, f"wget -q -O- -T 2 http://{target}").exit_code == 0
-    world.apply(EGRESS.replace("egress: [", "egress: [{to: [{namespaceSelector: {}}], ports: [{port: 53}]}, "))
+    world.apply(
+        EGRESS.replace("egress: [", "egress: [{to: [{namespaceSelector: {}}], ports: [{port: 53, protocol: UDP}]}, ")
+    )
     world.run_for(SECOND)
     assert run(world, "nslookup web").exit_code == 0
 
@@ -219,3 +221,26 @@ def test_policies_bind_users_and_servers_alike(world):
     world.apply(f"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {{name: public}}\n{anybody}\n")
     world.run_for(15 * SECOND)
     assert users.window(world.now - 5 * SECOND, world.now).failed == 0
+
+
+@pytest.mark.parametrize(("protocol", "resolves", "connects"), [("UDP", True, False), ("TCP", False, True)])
+def test_a_policy_that_allows_a_port_allows_it_for_its_protocol_alone(world, protocol, resolves, connects):
+    world.apply(
+        "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: narrow}\nspec:\n"
+        "  podSelector: {matchLabels: {role: client}}\n  policyTypes: [Egress]\n"
+        f"  egress: [{{ports: [{{port: 53, protocol: {protocol}}}, {{port: 80, protocol: {protocol}}}]}}]\n"
+    )
+    world.run_for(2 * SECOND)
+    assert (run(world, "nslookup web.default.svc.cluster.local").exit_code == 0) is resolves
+    target = web_pods(world)[0]["status"]["podIP"]
+    assert (run(world, f"wget -qO- -T 2 http://{target}/").exit_code == 0) is connects
+
+
+def test_a_service_carries_the_protocol_of_its_ports_and_no_other(world):
+    world.apply(
+        "apiVersion: v1\nkind: Service\nmetadata: {name: datagrams}\n"
+        "spec: {selector: {app: web}, ports: [{port: 80, protocol: UDP}]}\n"
+    )
+    world.run_for(2 * SECOND)
+    assert run(world, "wget -qO- -T 2 http://web/").exit_code == 0
+    assert "refused" in run(world, "wget -qO- -T 2 http://datagrams/").stderr

@@ -56,6 +56,17 @@ def latest(found: Sequence[SeriesData]) -> list[float]:
     return [float(series.values[-1]) for series in found]
 
 
+def test_a_copy_reads_no_configuration_again(world: World) -> None:
+    world.run_for(15 * SECOND)  # it is a copy itself
+    other = world.fork()
+    for each in (world, other):
+        each.run_for(15 * SECOND)
+    asked = "logs -n observe deployment/prometheus-server -c prometheus-server"
+    first, second = (each.kubectl().run(asked).stdout for each in (world, other))
+    assert "Server is ready" in first
+    assert first == second
+
+
 def test_all_targets_answer_at_the_offsets_of_their_jobs(world: World) -> None:
     found = select(world, "up")
     assert {dict(series.labels)["job"] for series in found} == {

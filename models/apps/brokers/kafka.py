@@ -3,11 +3,13 @@
 Requests are the traffic's: an operation of a behaviour that names a topic (`io.command`) appends records. Memory is
 the JVM's: what of its heap it has touched, what it uses beside, and a buffer of the largest message for each thread
 that reads from or writes to a socket or a file (the JDK keeps such buffers): large messages in flight take a small
-container's limit. What it keeps lies in its container's layer unless something is mounted at its folder. Page cache of
-its log is the kernel's and given back under pressure; it is not counted here. Sources: Kafka's documentation
+container's limit. What it keeps lies in its container's layer unless something is mounted at its folder. The newest of
+its log is in the kernel's page cache, which gives it back under pressure: a consumer that lags behind that makes the
+broker read from the disk. Sources: Kafka's documentation
 (configuration, group protocol, tools), sun.nio.ch.Util, the image apache/kafka.
 
-Left out: replication, quotas, TLS and SASL, transactions, compaction, tiered storage.
+Left out: the time that a consumer waits for the disk, replication, quotas, TLS and SASL, transactions, compaction,
+tiered storage.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from simcluster.engine import SECOND, Timer, format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.apps.brokers import tools
 from simcluster.models.apps.brokers.groups import Group, Member, Place
-from simcluster.models.apps.brokers.program import BrokerProgram, BrokerServer
+from simcluster.models.apps.brokers.program import BrokerProgram
 from simcluster.models.apps.brokers.topics import Topic
+from simcluster.models.apps.countedserver import CountedServer
 from simcluster.models.apps.stores.folder import DataFolder
 from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.userland.outcome import Outcome
@@ -73,6 +76,7 @@ class KafkaProgram(BrokerProgram):
     _largest = 0
     _flying: tuple[tuple[int, int], ...] = ()  # until when, and bytes, of large messages in flight
     _touched = 0
+    _cached = 0  # bytes of its log in the kernel's page cache
     _cleaner: Timer | None = None
     _joined = 0
     _made = 0
@@ -110,7 +114,7 @@ class KafkaProgram(BrokerProgram):
     def build_server(self) -> Server:
         """A server that tells its counts, with the memory of a JVM."""
         self._touched = int(TOUCHED * self._heap)
-        return BrokerServer(self, replace(self.service_spec(), memory_base=self._memory()))
+        return CountedServer(self, replace(self.service_spec(), memory_base=self._memory()))
 
     def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """The tools in `/opt/kafka/bin`: each is a JVM of its own in this container."""
@@ -155,6 +159,16 @@ class KafkaProgram(BrokerProgram):
         for group in self.groups.values():
             group.committed = {place: at for place, at in group.committed.items() if place[0] != name}
 
+    def appended(self, counts: list[int]) -> None:
+        """Records that came with the traffic, by operation."""
+        super().appended(counts)
+        self._trim()
+
+    def _trim(self) -> None:
+        """The kernel keeps the newest of the log in its page cache, as much as it has room for."""
+        self._cached = min(self._cached, self.folder.cache_room())
+        self.container.cache_files(self._cached)
+
     def append(self, name: str, count: int, size: int, text: str = "") -> str:
         """Take records; the error's name, or ""."""
         largest = size // count if count else 0
@@ -164,16 +178,39 @@ class KafkaProgram(BrokerProgram):
             return "NOT_LEADER_OR_FOLLOWER"
         now, there = self.container.sim.now, self.topic(name)
         place = there.partitions[there.next]
-        outcome = self.folder.write(f"{name}-{there.next}/00000000000000000000.log", place.size, size)
+        outcome = self.folder.write(_segment(name, there.next), place.size, size)
         if outcome.error:
-            self.say(f"Error while appending records to {name}-{there.next} in dir {self.folder.path}", "ERROR")
-            self.say(f"Shutdown broker because all log dirs in {self.folder.path} have failed", "FATAL")
-            self.container.exit(1)
-            return "KAFKA_STORAGE_ERROR"
+            return self._failed(f"Error while appending records to {name}-{there.next}")
         there.append(count, size, now, text)
+        self._cached += size
         if largest > 64 << 10:
             self._take_large(largest, size, now)
         return ""
+
+    def _failed(self, what: str) -> str:
+        """The only log directory cannot be used any more."""
+        if not self.container.running:
+            return "KAFKA_STORAGE_ERROR"
+        self.say(f"{what} in dir {self.folder.path}", "ERROR")
+        self.say(f"Shutdown broker because all log dirs in {self.folder.path} have failed", "FATAL")
+        self.container.exit(1)
+        return "KAFKA_STORAGE_ERROR"
+
+    def _read(self, place: Place, at: int, count: int) -> bool:
+        """Read records: the newest come from the page cache, older ones from the disk; whether they could be read."""
+        partition, name = self.topics[place[0]].partitions[place[1]], _segment(*place)
+        kept = sum(each.size for topic in self.topics.values() for each in topic.partitions)  # integers
+        mean = partition.mean_size()
+        held = self._cached * partition.size / kept if kept else 0.0
+        if (partition.end - at) * mean <= held + 1.0:
+            return True
+        size = int(count * mean)
+        if self.folder.read(name, int((at - partition.start) * mean), size).error:
+            self._failed(f"Error while reading records of {place[0]}-{place[1]}")
+            return False
+        self._cached = min(self._cached + size, kept)
+        self._trim()
+        return True
 
     def _take_large(self, largest: int, size: int, now: int) -> None:
         """Buffers of threads grow to the largest message, and stay; the heap fills with what is in flight."""
@@ -218,6 +255,8 @@ class KafkaProgram(BrokerProgram):
                         f"[UnifiedLog partition={topic.name}-{number}, dir={self.folder.path}] Incremented log start "
                         f"offset to {partition.start} due to segment deletion (kafka.log.UnifiedLog)"
                     )
+        kept = sum(each.size for topic in self.topics.values() for each in topic.partitions)  # integers
+        self._cached = min(self._cached, kept)
 
     # --- groups ---------------------------------------------------------------------------
 
@@ -272,6 +311,8 @@ class KafkaProgram(BrokerProgram):
             at = max(positions.get(place, there.committed.get(place, partition.start)), partition.start)
             positions[place] = at
             count = min(most, partition.end - at)
+            if count > 0 and not self._read(place, at, count):
+                return None
             if count > 0:
                 texts = {n: text for n, text in partition.texts.items() if at <= n < at + count}
                 found.append(Fetched(place, at, count, texts))
@@ -317,6 +358,10 @@ class KafkaProgram(BrokerProgram):
 
 
 _MANAGER = "(org.apache.kafka.coordinator.group.GroupMetadataManager)"
+
+
+def _segment(topic: str, number: int) -> str:
+    return f"{topic}-{number}/00000000000000000000.log"
 
 
 def _place(group: Group) -> str:

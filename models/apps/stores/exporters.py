@@ -2,7 +2,7 @@
 
 Each asks a store as any client does and shows what `INFO`, `serverStatus`, `stats` and `SHOW GLOBAL STATUS` say. Names,
 labels and types: oliver006/redis_exporter 1.67, percona/mongodb_exporter 0.43, prometheus/memcached_exporter 0.15,
-prometheus/mysqld_exporter 0.16. Left out: what the stores here do not count (slow log, replication, indexes, slabs).
+prometheus/mysqld_exporter 0.16. Left out: what the stores here do not count (replication, indexes, slabs).
 """
 
 from __future__ import annotations
@@ -224,7 +224,8 @@ def _mysql(program: StoreProgram, login: Login) -> dict[Group, Row] | None:
     done = sum(counts.values())  # integers
     running = 1 + (int(program.server.in_flight) if program.server is not None else 0)
     numbers = (
-        program.uptime_s(), 1 + program.open_connections(), running, done, done, 0, int(storage.cache.misses),
+        program.uptime_s(), 1 + program.open_connections(), running, done, done, program.slow_queries,
+        int(storage.cache.misses),
         int(storage.cache.hits + storage.cache.misses), int(storage.totals["fsyncs"]),
         int(storage.totals["log_bytes"]), *(counts.get(name.upper(), 0) for name in _COMMANDS),
         int(program.settings["max_connections"]), storage.cache.capacity,

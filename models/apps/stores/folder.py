@@ -12,6 +12,7 @@ import math
 from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.containerspec import Mount
+from simcluster.models.machine.kernel.memory import cache_room
 from simcluster.models.machine.kernel.syscalls import SyscallFaults
 from simcluster.models.machine.shell.files import Layer
 from simcluster.models.machine.storage import FileSystem, IoDemand, IoOutcome, IoShare, Latency, load_file
@@ -23,6 +24,8 @@ _LAYERS = "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/
 _NOTHING = Latency(0, 0.0, 0)
 #: More system calls of a tick are not looked at for injected failures.
 MOST_CALLS = 1000
+#: Bytes of a text file that are kept.
+MOST_TEXT = 256 << 10
 #: What a machine without disks answers.
 IDEAL = IoShare(_NOTHING, _NOTHING, _NOTHING, 0.0, 1.0, 0, (), (), "", "")
 
@@ -133,6 +136,20 @@ class DataFolder:
             return written
         synced = files.fsync(self.file(name), comm=self.comm, pid=self._container.pid)
         return synced._replace(delay_ns=synced.delay_ns + written.delay_ns)
+
+    def append_text(self, name: str, text: str) -> None:
+        """Add lines to a text file of the folder; of a large one the newest `MOST_TEXT` bytes are kept."""
+        path, mount, layer = f"{self.path}/{name}", self.mount, self.layer()
+        path = path if mount is None else path[len(mount.path.rstrip("/")) :]
+        whole = (layer.files.get(path) or "") + text
+        if len(whole) > MOST_TEXT:
+            whole = whole[-MOST_TEXT:].partition("\n")[2]
+        layer.files[path] = whole
+
+    def cache_room(self) -> int:
+        """Bytes of its files that the kernel's page cache may hold now."""
+        container = self._container
+        return 0 if container.kernel is None else cache_room(container.machine, container)
 
     def spoilt(self, name: str) -> list[SpoiltBlock]:
         """Blocks of a file that cannot be read, or come back wrong."""

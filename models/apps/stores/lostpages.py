@@ -1,8 +1,8 @@
 """Pages of a store's files that the cache cannot hold, for they lie on blocks that nobody can read (or read right).
 
-A page that is in the cache when its block goes bad is served from there until it is let go; from then on every access
-to it goes to the drive and fails. Which pages of a class are held follows from one number of each page: the same
-ones in every fork.
+A page that is in the cache (or the kernel's) when its block goes bad is served from there until it is let go; from
+then on every access to it goes to the drive and fails. Which pages of a class are held follows from one number of each
+page: the same ones in every fork.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LostPages:
             known = cache.classes.get(classes[page])
             if known is None:
                 continue
-            if page in before or uniform_at(mix(self._key, 0x10571), page) < known.missing:
+            if page in before or uniform_at(mix(self._key, 0x10571), page) < known.absent:
                 self._lost[page] = (classes[page], tuple(blocks))
         for name in (hot, rest):
             number = sum(1 for one, _ in self._lost.values() if one == name)  # integers

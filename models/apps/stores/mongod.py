@@ -27,7 +27,7 @@ from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import file_text, number_of, options_of
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
 from simcluster.models.machine.storage import IoOutcome
-from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, ServiceSpec
+from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec
 from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.userland.outcome import Outcome
 
@@ -72,8 +72,6 @@ class WiredTiger(Storage):
 
 class MongodProgram(StoreProgram):
     """The main process of a mongo image."""
-
-    slow_ns = SLOW_NS
 
     log: MongoLog
     version = "7.0.14"
@@ -313,8 +311,12 @@ class MongodProgram(StoreProgram):
         self.container.exit(EXIT_ABRUPT)
         return 0
 
-    def slow_line(self, index: int) -> LogTemplate | None:
-        """Commands that took longer than slowms (100) are logged when they have ended."""
+    def slow_from(self) -> int:
+        """`slowms` is 100 unless somebody sets it."""
+        return SLOW_NS
+
+    def slow_text(self, index: int) -> str:
+        """Commands that took longer than slowms are logged when they have ended."""
         io = self.io_models()[index]
         database = io.data or (self.storage.default if self.storage is not None else "test")
         command = io.command or list(self.behaviour.operations)[index].partition("-")[0]
@@ -324,7 +326,7 @@ class MongodProgram(StoreProgram):
         text = line_of("{time_mongo}", "I", "COMMAND", 51803, f"conn{12 + index}", "Slow query", attr)
         for mark in ("latency_us", "latency_ms"):  # numbers, not texts
             text = text.replace(f'"{{{mark}}}"', f"{{{mark}}}")
-        return LogTemplate(text, above_ns=self.slow_ns)
+        return text
 
     def table_of(self, table: str, database: str) -> str:
         """A collection's name."""

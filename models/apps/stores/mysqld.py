@@ -8,6 +8,7 @@ Sources: fil0fil.cc, buf0buf.cc, os0file.cc, docker-library/mysql. Left out: the
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.streams import mix
@@ -19,7 +20,16 @@ from simcluster.models.apps.stores.folder import DataFolder
 from simcluster.models.apps.stores.mongolog import ERRNO
 from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
-from simcluster.models.apps.stores.settings import assignments, file_text, is_on, number_of, options_of, size_of
+from simcluster.models.apps.stores.settings import (
+    assignments,
+    file_text,
+    is_on,
+    number_of,
+    options_of,
+    seconds_of,
+    size_of,
+)
+from simcluster.models.apps.stores.statements import statement
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.server import Server
@@ -39,6 +49,8 @@ DEFAULTS = {
     "read_only": "OFF",
     "port": "3306",
     "datadir": "/var/lib/mysql",
+    "slow_query_log": "OFF",
+    "long_query_time": "10.000000",
 }
 
 
@@ -63,6 +75,8 @@ class MysqldProgram(StoreProgram):
 
     settings: dict[str, str]
     version = "8.4.2"
+    tells_in_log = False
+    slow_queries = 0
 
     def configure(self) -> bool:
         """Arguments, variables, my.cnf of a mounted conf.d."""
@@ -87,10 +101,41 @@ class MysqldProgram(StoreProgram):
         when = format_rfc3339(self.container.sim.now, digits=6)
         self.container.write(f"{when} 0 [{level}] [{number}] [{part}] {text}", "stderr")
 
+    def slow_from(self) -> int:
+        """`long_query_time` seconds; what is slow is counted whether it is logged or not."""
+        seconds = seconds_of(self.settings["long_query_time"])
+        return 10 * SECOND if seconds is None else int(seconds * SECOND)
+
+    def slow_text(self, index: int) -> str:
+        """An entry of the slow log."""
+        io = self.io_models()[index]
+        database = io.data or (self.storage.default if self.storage is not None else "")
+        sent = statement(io, self.behaviour.data.get(database) or DataSet(), "?")
+        user, looked = database or "app", max(1, int(io.reads))
+        return (
+            f"# Time: {{time_us}}\n# User@Host: {user}[{user}] @  []  Id: {8 + index:5}\n"
+            f"# Query_time: {{latency_micro}}  Lock_time: 0.000002 Rows_sent: {0 if io.writes else looked}  "
+            f"Rows_examined: {looked}\nSET timestamp={{epoch}};\n{sent};"
+        )
+
+    def tell_slow(self, tick_ns: int, counts: Sequence[int]) -> None:
+        """The slow log is a file of the data directory (`log_output` FILE)."""
+        super().tell_slow(tick_ns, counts)
+        lines = self.newly_slow()
+        self.slow_queries += sum(line.startswith("# Time") for line in lines)  # integers
+        if lines and is_on(self.settings["slow_query_log"]) and self.folder is not None:
+            self.folder.append_text(f"{self.container.spec.pod_name}-slow.log", "".join(f"{line}\n" for line in lines))
+
     def _rules(self) -> Rules:
         durable = self.settings["innodb_flush_log_at_trx_commit"] == "1"
         capacity = number_of(self.settings["innodb_redo_log_capacity"], 100 << 20)
         return Rules(PAGE, 96, 0 if durable else SECOND, durable, MINUTE, capacity // 2, 30 * SECOND, 64)
+
+    def _flush_method(self) -> str:
+        """`innodb_flush_method`; since 8.4 InnoDB goes past the kernel's page cache unless told otherwise."""
+        major, _, minor = self.version.partition(".")
+        new = (int(major), int(minor.partition(".")[0] or 0)) >= (8, 4) if major.isdigit() else True
+        return self.settings.get("innodb_flush_method", "O_DIRECT" if new else "fsync")
 
     def open_data(self) -> int:
         """Make the data directory, or open and recover it."""
@@ -104,7 +149,8 @@ class MysqldProgram(StoreProgram):
             delay = 4 * SECOND
         self.contents = contents
         pool = size_of(self.settings["innodb_buffer_pool_size"]) or 128 << 20
-        self.storage = InnoDb(self.folder, contents, PageCache(pool, PAGE), self._rules(), self.io_models())
+        cache = PageCache(pool, PAGE, direct=self._flush_method().startswith("O_DIRECT"))
+        self.storage = InnoDb(self.folder, contents, cache, self._rules(), self.io_models())
         self.storage.described = dict(self.behaviour.data)
         self.say("System", "MY-010116", "Server", f"/usr/sbin/mysqld (mysqld {self.version}) starting as process 1")
         self.say("System", "MY-013576", "InnoDB", "InnoDB initialization has started.")
@@ -258,6 +304,10 @@ class MysqldProgram(StoreProgram):
         """The log's line (at log_error_verbosity 3)."""
         if "Access denied" in why:
             self.say("Note", "MY-010926", "Server", why.partition("): ")[2])
+
+    def setting_changed(self, name: str) -> None:
+        """Callers meet it at the next tick."""
+        self.republish()
 
     def run(self, argv: tuple[str, ...]) -> Outcome | None:
         """`mysql`, `mysqladmin`."""

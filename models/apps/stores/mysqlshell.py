@@ -295,7 +295,7 @@ class MysqlShell:
             }
         counted = {
             "Aborted_connects": len(program._complained), "Connections": 8 + program.open_connections(),
-            "Max_used_connections": 1 + program.open_connections(), "Slow_queries": 0,
+            "Max_used_connections": 1 + program.open_connections(), "Slow_queries": program.slow_queries,
             "Threads_connected": 1 + program.open_connections(), "Threads_running": 1 + int(program.server.in_flight)
             if program.server is not None else 1, "Uptime": program.uptime_s(), **totals,
         }  # fmt: skip

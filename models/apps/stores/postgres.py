@@ -32,6 +32,7 @@ from simcluster.models.apps.stores.settings import (
     seconds_of,
     size_of,
 )
+from simcluster.models.apps.stores.statements import statement
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.server import Server
@@ -120,6 +121,7 @@ class HeapStorage(Storage):
 class PostgresProgram(StoreProgram):
     """The postmaster and its children as one process."""
 
+    tells_on_stderr = True
     #: Settings that need a restart.
     POSTMASTER = ("max_connections", "shared_buffers", "port", "wal_level", "superuser_reserved_connections")
     settings: dict[str, str]
@@ -168,6 +170,18 @@ class PostgresProgram(StoreProgram):
         most = int(wal / (1.0 + target))
         flush = 0 if durable or not is_on(self.settings["fsync"]) else SECOND // 5
         return Rules(PAGE, 64, flush, durable, int(timeout * SECOND), most, int(timeout * target * SECOND), 64)
+
+    def slow_from(self) -> int:
+        """`log_min_duration_statement`: milliseconds without a unit, -1 is off."""
+        seconds = seconds_of(self.settings["log_min_duration_statement"], 0.001)
+        return -1 if seconds is None or seconds < 0.0 else int(seconds * SECOND)
+
+    def slow_text(self, index: int) -> str:
+        """Statements of drivers come prepared (protocol 3): they are executed."""
+        io = self.io_models()[index]
+        database = io.data or (self.storage.default if self.storage is not None else "")
+        sent = statement(io, self.behaviour.data.get(database) or DataSet(), "$1")
+        return f"{{time_pg}} [{70 + index}] LOG:  duration: {{latency_pg}} ms  execute <unnamed>: {sent}"
 
     # --- start and end --------------------------------------------------------------------
 
@@ -419,8 +433,7 @@ class PostgresProgram(StoreProgram):
         assert self.contents is not None
         assert self.storage is not None
         assert self.folder is not None
-        cache = PageCache(self.storage.cache.capacity, PAGE)
-        before = self.storage
+        before, cache = self.storage, self.storage.cache.emptied()
         self.storage = HeapStorage(self.folder, self.contents, cache, self.rules(), self.io_models())
         self.storage.described, self.storage.verifies = before.described, before.verifies
         self.storage.default = before.default

@@ -15,18 +15,19 @@ from operator import add
 
 from simcluster.engine import MICROSECOND, SECOND
 from simcluster.engine.streams import mix
+from simcluster.models.apps.countedserver import CountedServer, CountingProgram
 from simcluster.models.apps.logs import longest
 from simcluster.models.apps.marks import fill
 from simcluster.models.apps.requestwriter import RequestWriter
-from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.startup import StartupWords
 from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.apps.stores.demand import IoModel
 from simcluster.models.apps.stores.folder import DataFolder
 from simcluster.models.apps.stores.storage import Cost, Storage, Trouble
 from simcluster.models.traffic.cluster.distribution import Latency
-from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
-from simcluster.models.traffic.cluster.server import Happened, Observed, Served, Server
+from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec
+from simcluster.models.traffic.cluster.server import Happened, Served, Server
+from simcluster.telemetry.logs import LogFile, lines_of
 
 #: A change of an operation's time that callers notice: a quarter of it and 200 us.
 NOTICEABLE_SHARE, NOTICEABLE_NS = 0.25, 200.0 * MICROSECOND
@@ -38,6 +39,8 @@ SUDDEN = 3.0
 COMPLAIN_NS = 10 * SECOND
 #: Memory of a store follows its cache in steps of so many bytes.
 MEMORY_STEP = 4 << 20
+#: How often the kernel looks whether there is room for a store's files in its page cache (kswapd wakes when needed).
+TRIM_NS = SECOND
 #: So many of a tick's troubles are met one by one.
 TROUBLES = 8
 #: What opening the data takes if it will fail: the process ends by itself when the drive has given up.
@@ -46,55 +49,7 @@ FAILING = -1
 POOL = 3
 
 
-class StoreServer(Server):
-    """The traffic side of a store: it passes every tick's counts on to the process."""
-
-    def __init__(self, program: StoreProgram, spec: ServiceSpec) -> None:
-        super().__init__(program.container, spec, program.environment, program)
-        self.counts = [0] * len(spec.operations)
-        self.gate = program
-        self._program = program
-        self._worked = False
-
-    def advance(
-        self,
-        tick_ns: int,
-        requests: int,
-        work_ns: int,
-        square: float,
-        busy_ns: float,
-        refused: int = 0,
-        ticks: int = 1,
-        charged: int = 0,
-    ) -> bool:
-        """Serve ticks, and do their I/O."""
-        changed = super().advance(tick_ns, requests, work_ns, square, busy_ns, refused, ticks, charged)
-        self._pass_on(tick_ns)
-        return changed
-
-    def observe(self, tick_ns: int, load: Observed, ticks: int = 1) -> None:
-        """Ticks whose queue somebody else kept, and their I/O."""
-        super().observe(tick_ns, load, ticks)
-        self._pass_on(tick_ns)
-
-    def settle(self, tick_ns: int, ticks: int = 1) -> bool:
-        """Ticks in which nothing arrived."""
-        self._worked = False
-        changed = super().settle(tick_ns, ticks)
-        if not self._worked:
-            self._pass_on(tick_ns)
-        return changed
-
-    def _pass_on(self, tick_ns: int) -> None:
-        self._worked = True
-        counts, self.counts = self.counts or [], [0] * len(self.spec.operations)
-        if any(counts):
-            self._program.served = list(map(add, self._program.served, counts))
-        if self.accepting:
-            self._program.work(tick_ns, counts)
-
-
-class StoreProgram(ServerProgram):
+class StoreProgram(CountingProgram):
     """What all stores have in common.
 
     Attributes:
@@ -103,11 +58,12 @@ class StoreProgram(ServerProgram):
         connections: those that callers hold, by caller.
         refused: operations that fail as a whole, and what callers are told.
         served: requests of each operation that came since it began to listen.
-        slow_ns: its log tells of operations that take longer; 0 of none.
+        slow_log: where it tells of operations that took long: its log, unless it keeps another.
     """
 
-    slow_ns = 0
-
+    #: Whether its own log tells of slow operations.
+    tells_in_log = True
+    tells_on_stderr = False
     folder: DataFolder | None = None
     contents: Contents | None = None
     storage: Storage | None = None
@@ -115,16 +71,20 @@ class StoreProgram(ServerProgram):
     connections: dict[tuple[str, str, str], int]
     refused: dict[int, str]
     served: list[int]
+    slow_log: LogFile
 
     def start(self) -> None:
         """Configure, then as every server."""
         self.connections = {}
-        self._slow, self._lasting = RequestWriter(self.container.log, mix(self._key, 1)), False
+        self.slow_log = self.container.log if self.tells_in_log else LogFile()
+        self._announced = 0
+        self._slow, self._lasting = RequestWriter(self.slow_log, mix(self._key, 1)), False
         self._costs: list[Cost] = []
         self._at_rest: tuple[OperationSpec, ...] = ()
         self._known: dict[int, tuple[object, ...]] = {}  # of what operations were worked out last
         self._answers: dict[str, str] = {}
         self._complained: dict[str, int] = {}
+        self._trimmed_ns = 0
         self.refused: dict[int, str] = {}
         if self.configure():
             super().start()
@@ -156,7 +116,9 @@ class StoreProgram(ServerProgram):
         spec = self.service_spec()
         self.served = [0] * len(spec.operations)
         self._at_rest, self._costs = spec.operations, [Cost(0.0, 0.0, 0.0)] * len(spec.operations)
-        return StoreServer(self, spec)
+        server = CountedServer(self, spec)
+        server.gate = self
+        return server
 
     def stop(self) -> None:
         """The process is gone; what it did not write stays in the log."""
@@ -171,9 +133,16 @@ class StoreProgram(ServerProgram):
         """What each operation does to the data."""
         return [operation.io or IoModel(reads=1.0) for operation in self.behaviour.asked]
 
+    def took(self, tick_ns: int, counts: list[int]) -> None:
+        """Requests of a tick: they are counted, and worked on as long as it serves."""
+        if any(counts):
+            self.served = list(map(add, self.served, counts))
+        if self.server is not None and self.server.accepting:
+            self.work(tick_ns, counts)
+
     def work(self, tick_ns: int, counts: Sequence[int]) -> None:
         """Operations of one tick: their I/O, and what came of it."""
-        self._tell_slow(tick_ns, counts)
+        self.tell_slow(tick_ns, counts)
         storage = self.storage
         if storage is None or (not any(counts) and not storage.busy):
             return
@@ -190,29 +159,42 @@ class StoreProgram(ServerProgram):
         self._publish(costs, counts)
         self._hold(storage)
 
-    def _tell_slow(self, tick_ns: int, counts: Sequence[int]) -> None:
-        """Operations that may last so long that the log tells of them; those that are still under way, too."""
-        server = self.server
-        if server is None:
+    def tell_slow(self, tick_ns: int, counts: Sequence[int]) -> None:
+        """Operations that may last so long that it tells of them; those that are still under way, too."""
+        server, above = self.server, self.slow_from()
+        if server is None or (above < 0 and not self._lasting):
             return
         slow = []
-        for index, count in enumerate(counts) if self.slow_ns else ():
-            if not count:
-                continue
-            operation = server.spec.operations[index]
-            law = Latency(
-                server.wait.mean_ns + server.service_ns(operation),
-                server.wait.variance + server.service_variance(operation),
-            )
-            line = self.slow_line(index) if longest(law) > self.slow_ns else None
-            if line is not None and longest(law) > line.above_ns:
-                slow.append(Served((line,), operation.status, count, law))
+        for index, count in enumerate(counts) if above >= 0 else ():
+            law = self.slow_law(server, index) if count else None
+            text = self.slow_text(index) if law is not None and longest(law) > above else ""
+            if law is not None and text:
+                lines = (LogTemplate(text, "stderr" if self.tells_on_stderr else "stdout", above_ns=above),)
+                slow.append(Served(lines, server.spec.operations[index].status, count, law))
         if slow or self._lasting:
             self._lasting = self._slow.write(self.container.sim.now, tick_ns, self.wording(), Happened(slow))
 
-    def slow_line(self, index: int) -> LogTemplate | None:
-        """What the log says of an operation that took long; None: nothing."""
-        return None
+    def newly_slow(self) -> list[str]:
+        """What a slow log of its own has been told of since the last time: lines."""
+        found = [line.text for line in lines_of(self.slow_log.entries(self._announced))]
+        self._announced = self.slow_log.end
+        return found
+
+    def slow_from(self) -> int:
+        """It tells of operations that take longer than this, in nanoseconds; -1: of none."""
+        return -1
+
+    def slow_law(self, server: Server, index: int) -> Latency:
+        """How long an operation takes, as the store itself measures it."""
+        operation = server.spec.operations[index]
+        return Latency(
+            server.wait.mean_ns + server.service_ns(operation),
+            server.wait.variance + server.service_variance(operation),
+        )
+
+    def slow_text(self, index: int) -> str:
+        """What it says, with marks, of an operation that took long; "": nothing."""
+        return ""
 
     def _strike(self, trouble: Trouble) -> None:
         """A read has failed after all the drive's tries."""
@@ -294,6 +276,11 @@ class StoreProgram(ServerProgram):
         server = self.server
         if server is None:
             return
+        now = self.container.sim.now
+        if now >= self._trimmed_ns:
+            self._trimmed_ns = now + TRIM_NS
+            storage.cache.trim(float(self.folder.cache_room()) if self.folder is not None else 0.0)
+        self.container.cache_files(int(storage.cache.behind))
         held = int(storage.cache.held) // MEMORY_STEP * MEMORY_STEP
         memory = self.behaviour.memory + held
         if memory != server.spec.memory_base:

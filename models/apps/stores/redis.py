@@ -8,8 +8,9 @@ Source: redis.conf, rdb.c, aof.c, acl.c of Redis 7 and 8. Left out: replication,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from simcluster.engine import SECOND
+from simcluster.engine import MICROSECOND, SECOND
 from simcluster.models.apps.startup import redis_time
 from simcluster.models.apps.stores import rediscli
 from simcluster.models.apps.stores.accounts import Account, Accounts
@@ -22,6 +23,7 @@ from simcluster.models.apps.stores.redisdata import RedisData
 from simcluster.models.apps.stores.settings import directives, file_text, is_on, number_of, size_of
 from simcluster.models.apps.stores.storage import Cost
 from simcluster.models.machine.storage import IoDemand, IoShare
+from simcluster.models.traffic.cluster.distribution import Latency
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.userland.outcome import Outcome
@@ -49,6 +51,7 @@ DEFAULTS = {
     "tcp-keepalive": "300",
     "databases": "16",
     "slowlog-log-slower-than": "10000",
+    "slowlog-max-len": "128",
     "port": "6379",
     "protected-mode": "no",
     "bind": "* -::*",
@@ -65,6 +68,15 @@ NOAUTH = "NOAUTH Authentication required."
 WRONGPASS = "WRONGPASS invalid username-password pair or user is disabled."
 
 
+class SlowCommand(NamedTuple):
+    """An entry of SLOWLOG: id, Unix time, microseconds, words."""
+
+    number: int
+    epoch_s: int
+    took_us: int
+    words: str
+
+
 class RedisProgram(StoreProgram):
     """The main process of a redis or valkey image.
 
@@ -72,6 +84,7 @@ class RedisProgram(StoreProgram):
         config: settings by name; `keyspace` what is in memory.
         version: as it reports itself.
         saved_ns, dirty: the last snapshot and the writes since; `save_error` of the last attempt.
+        slow: commands of SLOWLOG, oldest first; slow_number: the next one's id.
     """
 
     version = "8.2.1"
@@ -85,9 +98,13 @@ class RedisProgram(StoreProgram):
     dirty = 0.0
     commands = 0.0
     human: RedisData
+    tells_in_log = False
+    slow: list[SlowCommand]
+    slow_number = 0
 
     def configure(self) -> bool:
         """redis.conf and arguments."""
+        self.slow = []
         spec = self.container.spec
         self.version = _version_of(spec.image)
         self.config = dict(DEFAULTS)
@@ -225,8 +242,33 @@ class RedisProgram(StoreProgram):
 
     # --- a tick ---------------------------------------------------------------------------
 
+    def slow_from(self) -> int:
+        """`slowlog-log-slower-than` microseconds; negative: off."""
+        text = self.config["slowlog-log-slower-than"]
+        return int(text) * MICROSECOND if text.removeprefix("-").isdigit() and int(text) >= 0 else -1
+
+    def slow_law(self, server: Server, index: int) -> Latency:
+        """The slow log measures a command's execution: neither its wait nor that of the append-only file."""
+        operation = self._at_rest[index]
+        return Latency(server.service_ns(operation), server.service_variance(operation))
+
+    def slow_text(self, index: int) -> str:
+        """One entry as `tell_slow` takes it apart."""
+        command = self.io_models()[index].command or list(self.behaviour.operations)[index].partition("-")[0]
+        return f"{{epoch}} {{latency_us}} {command.upper()} {{session}}"
+
+    def tell_slow(self, tick_ns: int, counts: Sequence[int]) -> None:
+        """The slow log is a list in memory: the newest `slowlog-max-len` entries."""
+        super().tell_slow(tick_ns, counts)
+        for line in self.newly_slow():
+            when, took, command = line.split(" ", 2)
+            self.slow.append(SlowCommand(self.slow_number, int(when), int(took), command))
+            self.slow_number += 1
+        del self.slow[: max(0, len(self.slow) - number_of(self.config["slowlog-max-len"], 128))]
+
     def work(self, tick_ns: int, counts: Sequence[int]) -> None:
         """Keys come and go; snapshots and the append-only file are written."""
+        self.tell_slow(tick_ns, counts)
         models = self.io_models()
         written, changes = 0.0, 0.0
         for index, count in enumerate(counts):

@@ -75,6 +75,21 @@ class RedisCli:
         answer = self._command(name, words)
         return Outcome(answer if answer.endswith("\n") else f"{answer}\n")
 
+    def _slowlog(self, sub: str, rest: list[str]) -> str:
+        """SLOWLOG GET [count], LEN, RESET: commands whose execution took longer than slowlog-log-slower-than."""
+        slow = self._program.slow
+        if sub == "RESET":
+            slow.clear()
+            return "OK"
+        if sub == "LEN":
+            return str(len(slow))
+        count = int(rest[0]) if rest and rest[0].removeprefix("-").isdigit() else 10
+        shown = slow[::-1] if count < 0 else slow[::-1][:count]
+        lines = []
+        for one in shown:
+            lines += [str(one.number), str(one.epoch_s), str(one.took_us), *one.words.split(), "", ""]
+        return "\n".join(lines)
+
     def _command(self, name: str, words: list[str]) -> str:
         program = self._program
         sub = words[1].upper() if len(words) > 1 else ""
@@ -94,7 +109,7 @@ class RedisCli:
             case "CLIENT" if sub in ("ID", "GETNAME"):
                 return str(3 + len(program.connections)) if sub == "ID" else ""
             case "SLOWLOG":
-                return {"LEN": "0", "RESET": "OK"}.get(sub, "")
+                return self._slowlog(sub, words[2:])
             case "ACL":
                 return self._acl(sub, words[2:])
             case "BGSAVE":

@@ -236,9 +236,9 @@ class Storage:
         tick.misses[index] = missed / count
         tick.reads[database.name] = tick.reads.get(database.name, 0.0) + missed
         if io.scan:
-            held = self.cache.classes[rest].missing
-            tick.scanned[index] = io.scan * held
-            tick.scans[database.name] = tick.scans.get(database.name, 0.0) + count * io.scan * held
+            scanned = self.cache.scan(rest, float(count * io.scan))
+            tick.scanned[index] = scanned / count
+            tick.scans[database.name] = tick.scans.get(database.name, 0.0) + scanned
         if io.writes:
             tick.log_bytes += count * io.writes * (database.described.document + self.rules.record)
             tick.changes += count

@@ -272,20 +272,21 @@ class CAdvisor:
     def _facts(self, runs: Sequence[Container]) -> list[tuple[int, ...]]:
         """Of every container what its numbers follow from, but for CPU time and what its form says.
 
-        Bytes it holds, has touched, at most, in caches, in shared memory and in its layer; how often it came up against
-        its limit, was killed; tasks, descriptors; how long its quota has stopped it.
+        Bytes it holds, has touched, at most, in caches, in shared memory, of data at most, in its layer; how often it
+        came up against its limit, was killed; tasks, descriptors; how long its quota has stopped it.
         """
         machine, uids = self.machine, [run.spec.pod_uid for run in runs]
         return [
             (
-                *(run.memory_bytes, run.memory_grown, run.memory_peak, cache, shared),
+                *(run.memory_bytes, run.memory_grown, run.memory_peak, cache, shared, data),
                 0 if run.written is None else layer_bytes(run.written),
                 *(run.memory_full, run.oom_kills, extra, held, run.throttled_ns),
             )
-            for run, cache, shared, extra, held in zip(
+            for run, cache, shared, data, extra, held in zip(
                 runs,
                 memory.each_file_bytes(machine, runs),
                 machine.os.shm.used_by(uids),
+                memory.each_file_peak(machine, runs),
                 machine.os.pids.extras(uids),
                 machine.os.descriptors.each(runs),
                 strict=True,
@@ -357,18 +358,18 @@ class CAdvisor:
 
 def _still(mark: tuple[int, ...], limit: int | None) -> tuple[list[int], int]:
     """Numbers of a container in the columns `_STILL`, and pages it has touched; see `CAdvisor._facts`."""
-    anonymous, grown, peak, cache, shared, layer, full, kills, extra, descriptors, _ = mark
+    anonymous, grown, peak, cache, shared, data, layer, full, kills, extra, descriptors, _ = mark
     loaded = cgroupfiles.loaded_of(peak)
     if limit is not None:
         cache = max(0, min(cache, limit - anonymous))
-    peak = max(peak, anonymous) + loaded
+    peak = max(peak, anonymous) + loaded + data
     return [
         # What is not inactive file: cAdvisor takes that off the usage.
         anonymous + shared,
         anonymous + cache + shared,
         anonymous,
         cache,
-        cache * 2 // 3,
+        min(cache, memory.program_of(anonymous)) * 2 // 3,
         peak if limit is None else min(peak, limit),
         full + kills,
         loaded // cgroupfiles.READ_AHEAD,

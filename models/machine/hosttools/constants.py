@@ -108,7 +108,7 @@ CONSTANTS = (
     Constant("/sys/fs/cgroup/kubepods.slice*/pids.max", "", (), "the kubelet limits the pod's group"),
     Constant("/sys/fs/file-nr", "", (1, 2), "always 0 since Linux 2.6; fs.file-max"),
     Constant("conntrack -S", "*", (1, 3), "always 0 since Linux 4.10"),
-    Constant("conntrack -S", "*", (2, 6, 7, 8, 9, 10), _NO_FAULT),
+    Constant("conntrack -S", "*", (2, 4, 7, 8, 9, 10), _NO_FAULT),
     Constant("ipmitool sdr", "FAN[234]*", (), "fans of the chassis: they turn as long as there is power"),
     Constant("ipmitool sdr", "FAN1*", (), "a row for each state: see its word"),
     Constant("ipmitool sdr", "CPU Temp*", (), "a row for each state: see its word"),

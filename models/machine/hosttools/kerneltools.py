@@ -9,9 +9,11 @@ from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.hosttools.sockettools import sockets
 from simcluster.models.machine.kernel import sysctlfiles
+from simcluster.models.machine.kernel.conntrack import CLOSE, ESTABLISHED, SYN_SENT, TIMEOUTS, UDP
 from simcluster.models.machine.kernel.descriptors import BASE, DEFAULT_LIMIT
 from simcluster.models.machine.kernel.proctable import Process, processes
 from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.network import DNS_PORT
 from simcluster.models.userland.outcome import Outcome
 
 #: Entries that `conntrack -L` lists at most; its count is of all.
@@ -63,11 +65,11 @@ def _conntrack(machine: Machine, args: list[str], stdin: str) -> Outcome:
     if "-S" in args or "--stats" in args:
         lines = []
         for cpu in range(machine.cpu_cores):
-            share = [machine.os.counter(name) for name in ("insert_failed", "drop")]
+            share = [machine.os.counter(name) for name in ("drop", "early_drop")]
             part = [n // machine.cpu_cores + (1 if cpu < n % machine.cpu_cores else 0) for n in share]
             lines.append(
-                f"cpu={cpu}   \tfound=0 invalid={cpu + 3} insert=0 insert_failed={part[0]} drop={part[1]} "
-                f"early_drop=0 error=0 search_restart=0 clash_resolve=0 chaintoolong=0 \n"
+                f"cpu={cpu}   \tfound=0 invalid={cpu + 3} insert=0 insert_failed=0 drop={part[0]} "
+                f"early_drop={part[1]} error=0 search_restart=0 clash_resolve=0 chaintoolong=0 \n"
             )
         return Outcome("".join(lines))
     if "-F" in args or "--flush" in args:
@@ -89,16 +91,16 @@ def _conntrack(machine: Machine, args: list[str], stdin: str) -> Outcome:
                                   "more information.\n", 2)  # fmt: skip
         if name:
             wanted[name], words = words[0], words[1:]
-    entries = [entry for entry in _entries(machine, min(table.count, MOST_LISTED)) if _is_wanted(entry, wanted)]
-    scale = table.count / max(1, min(table.count, MOST_LISTED)) if wanted.get("p", "tcp") == "tcp" else 0.0
-    shown = entries if wanted.get("p", "tcp") == "tcp" else []
-    return Outcome("".join(shown), f"{version}{int(len(shown) * scale)} flow entries have been shown.\n")
+    count = min(table.count, MOST_LISTED)
+    shown = [entry for entry in _entries(machine, count) if _is_wanted(entry, wanted)]
+    found = int(len(shown) * table.count / max(1, count))
+    return Outcome("".join(shown), f"{version}{found} flow entries have been shown.\n")
 
 
 def _is_wanted(entry: str, wanted: dict[str, str]) -> bool:
     cells = entry.split()
     first = {cell.partition("=")[0]: cell.partition("=")[2] for cell in reversed(cells) if "=" in cell}
-    if wanted.get("state", cells[3]) != cells[3]:
+    if wanted.get("state", cells[3]) != cells[3] or wanted.get("p", cells[0]) not in cells[:2]:
         return False
     return all(first.get(name) == value for name, value in wanted.items() if name in ("src", "dst", "sport", "dport"))
 
@@ -106,24 +108,37 @@ def _is_wanted(entry: str, wanted: dict[str, str]) -> bool:
 def _entries(machine: Machine, count: int) -> list[str]:
     """A sample of the table: each owner's share of it, between addresses that there are, with made-up high ports."""
     owners = machine.os.conntrack.owners()
-    total = sum(amount for _, amount, _ in owners) or 1  # integers
+    total = sum(owned.total for owned in owners) or 1  # integers
     living = {c.container_id: c for c in machine.runtime.containers() if c.running}
     nodes = machine.network.nodes
     pods = [address for address in machine.network.sandboxes if address not in nodes]
     lines = []
-    for owner, amount, open_ in owners:
-        key = machine.sim.streams.key("conntrack", machine.name, owner)
-        ends = _ends(machine, living.get(owner), owner, pods)
-        for at in range(-(-count * amount // total)):
-            source, other, there = ends[mix(key, at + 1) % len(ends)]
-            port = 32768 + mix(key, at) % 28000
-            alive = at * amount < open_ * max(1, count * amount // total)
-            state = f"{86399 - at % 300} ESTABLISHED" if alive else f"{119 - at % 120} TIME_WAIT"
-            lines.append(
-                f"tcp      6 {state} src={source} dst={other} sport={port} dport={there} src={other} dst={source} "
-                f"sport={there} dport={port} [ASSURED] mark=0 use=1\n"
-            )
+    for owned in owners:
+        key = machine.sim.streams.key("conntrack", machine.name, owned.owner)
+        ends = _ends(machine, living.get(owned.owner), owned.owner, pods)
+        at = 0
+        for state, number in (("ESTABLISHED", owned.open), *owned.ended):
+            for _ in range(-(-count * number // total)):
+                lines.append(_entry(machine, state, at, key, ends[mix(key, at + 1) % len(ends)]))
+                at += 1
     return lines[:count]
+
+
+def _entry(machine: Machine, state: str, at: int, key: int, ends: tuple[str, str, int]) -> str:
+    """One line of `conntrack -L`."""
+    (source, other, there), port = ends, 32768 + mix(key, at) % 28000
+    lasts = machine.os.sysctls.number(TIMEOUTS.get(state, ESTABLISHED))
+    left = max(0, lasts - 1 - at % max(1, min(300, lasts)))
+    if state == UDP:
+        other, there = machine.network.dns or other, DNS_PORT
+    asked = f"src={source} dst={other} sport={port} dport={there}"
+    answered = f"src={other} dst={source} sport={there} dport={port}"
+    if state == UDP:
+        return f"udp      17 {left} {asked} {answered} mark=0 use=1\n"
+    if state == SYN_SENT:
+        return f"tcp      6 {left} {state} {asked} [UNREPLIED] {answered} mark=0 use=1\n"
+    assured = "" if state == CLOSE else "[ASSURED] "
+    return f"tcp      6 {left} {state} {asked} {answered} {assured}mark=0 use=1\n"
 
 
 def _ends(machine: Machine, container: Container | None, owner: str, pods: list[str]) -> list[tuple[str, str, int]]:

@@ -95,8 +95,7 @@ def _memory(container: Container, name: str) -> str:
     if name == "memory.current":
         return f"{anonymous + file + shared}\n"
     if name == "memory.peak":
-        peak = max(container.memory_peak, anonymous) + loaded_bytes(container)
-        return f"{peak if limit is None else min(peak, limit)}\n"
+        return f"{peak_bytes(container)}\n"
     if name == "memory.max":
         return "max\n" if limit is None else f"{limit}\n"
     if name in ("memory.high", "memory.swap.max"):
@@ -107,11 +106,12 @@ def _memory(container: Container, name: str) -> str:
         kills = container.oom_kills
         full = container.memory_full + kills
         return f"low 0\nhigh 0\nmax {full}\noom {kills}\noom_kill {kills}\noom_group_kill {kills}\n"
+    mapped = min(file, memory.program_bytes(container)) * 2 // 3  # programs and libraries; data are read
     rows = (
         ("anon", anonymous), ("file", file + shared), ("kernel", anonymous // 40), ("kernel_stack", 196608),
-        ("pagetables", anonymous // 256), ("sock", 4096), ("shmem", shared), ("file_mapped", file * 2 // 3),
+        ("pagetables", anonymous // 256), ("sock", 4096), ("shmem", shared), ("file_mapped", mapped),
         ("file_dirty", 0), ("file_writeback", 0), ("inactive_anon", anonymous // 10),
-        ("active_anon", anonymous - anonymous // 10), ("inactive_file", file // 3), ("active_file", file - file // 3),
+        ("active_anon", anonymous - anonymous // 10), ("inactive_file", file - mapped), ("active_file", mapped),
         ("slab", anonymous // 60), ("pgfault", faults(container)),
         ("pgmajfault", loaded_bytes(container) // READ_AHEAD),
     )  # fmt: skip
@@ -126,6 +126,13 @@ def loaded_bytes(container: Container) -> int:
 def loaded_of(peak: int) -> int:
     """The same of a container that has held so many bytes at the most."""
     return max(memory.LEAST_FILE, peak * memory.FILE_PERCENT // 100)
+
+
+def peak_bytes(container: Container) -> int:
+    """The most that it was charged for since it began: what it held, its programs and its files."""
+    peak = max(container.memory_peak, container.memory_bytes) + loaded_bytes(container)
+    peak += memory.file_peak(container.machine, container)
+    return peak if container.spec.memory_limit is None else min(peak, container.spec.memory_limit)
 
 
 def faults(container: Container) -> int:

@@ -93,6 +93,22 @@ class CpuTimes:
         self._counted, self._since_ns, self._waiting = [(0, 0, 0, 0, 0)] * cores, self._machine.sim.now, 0
         self.look()
 
+    def leapt(self, since_ns: int) -> None:
+        """Idle time since an instant was skipped: what was used in it is counted as spread over it."""
+        machine, span = self._machine, self._machine.sim.now - since_ns
+        counted, steal = self._at(since_ns), self._stolen()
+        lost = [each * span // SECOND for each in steal]
+        room = [span - each for each in lost]
+        used = machine.cpu_ns() - sum(each[0] for each in counted)  # integers
+        free = sum(room)  # integers
+        busy = _fill(min(max(0, used), free), self._placement(), room)
+        self._counted = [
+            (before[0] + busy[cpu], before[1], before[2] + room[cpu] - busy[cpu], before[3], before[4] + lost[cpu])
+            for cpu, before in enumerate(counted)
+        ]
+        self._since_ns = machine.sim.now
+        self.look()
+
     def look(self, waiting: float | None = None) -> None:
         """Count until now, and see what runs; `waiting`: tasks that wait for drives, as before if None."""
         machine = self._machine
@@ -129,7 +145,10 @@ class CpuTimes:
         return found
 
     def _now(self) -> list[tuple[int, int, int, int, int]]:
-        span = self._machine.sim.now - self._since_ns
+        return self._at(self._machine.sim.now)
+
+    def _at(self, now_ns: int) -> list[tuple[int, int, int, int, int]]:
+        span = now_ns - self._since_ns
         return [
             (
                 busy + rates.busy * span // SECOND,

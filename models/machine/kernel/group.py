@@ -30,6 +30,7 @@ class Group(Protocol):
         oom_kills: how many of them the kernel killed for memory.
         throttled_ns: time in which the CFS quota stopped them.
         written: its writable layer.
+        file_cache: bytes of its files in the page cache, where its program keeps count of them; file_peak: the most.
     """
 
     container_id: str
@@ -41,6 +42,8 @@ class Group(Protocol):
     oom_kills: int
     throttled_ns: int
     written: Layer | None
+    file_cache: int | None
+    file_peak: int
 
     @property
     def sandbox(self) -> Namespaces:

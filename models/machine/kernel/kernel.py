@@ -232,6 +232,8 @@ class Kernel:
         now, key = self.machine.sim.now, container.container_id
         self.counters.set_rate(now, f"TcpAttemptFails/{key}", refused_per_s + lost_per_s)
         self.counters.set_rate(now, f"TcpOutRsts/{key}", refused_per_s)
+        self.conntrack.failing(key, refused_per_s, lost_per_s)
+        self._look_on()
 
     def passing(self, owner: str, new_per_s: float, concurrent: float) -> None:
         """Connections that only pass through the machine, from outside to another one (0, 0: none any more)."""
@@ -277,7 +279,7 @@ class Kernel:
             self.counters.add(counter, reset)
         self.descriptors.forget(container)
         self.shm.forget(container)
-        self.conntrack.flow(container.container_id, 0.0, 0.0)
+        self.conntrack.forget(container.container_id)
         for counter in (*_CONNECTIONS, *_CROWDED):
             self.counters.end(self.machine.sim.now, counter, container.container_id)
         if not any(c.running for c in container.sandbox.containers.values()):
@@ -392,8 +394,11 @@ class Kernel:
     def _look(self) -> float:
         """The share of new connections that is dropped now; its lines, its counters, its readers."""
         lost, now = self.conntrack.dropped_share, self.machine.sim.now
-        for counter in ("drop", "insert_failed"):
-            self.counters.set_rate(now, counter, self.conntrack.drops_per_s)
+        self.counters.set_rate(now, "drop", self.conntrack.drops_per_s)
+        self.counters.set_rate(now, "early_drop", self.conntrack.evicted_per_s)
+        collected = self.conntrack.take_collected()
+        if collected:
+            self.counters.add("early_drop", collected)
         if abs(lost - self._announced) > NOTICEABLE:
             self._announced = lost
             self.machine.network.version += 1

@@ -1,7 +1,8 @@
 """A machine's memory as /proc/meminfo and cgroup files show it.
 
 Anonymous memory is what processes hold (working sets); the page cache is what they read and
-wrote, as much of it as fits besides. Under pressure the cache goes first, then the kernel kills.
+wrote, as much of it as fits besides: stores and brokers keep count of their files in it and read
+from it. Under pressure the cache goes first, then the kernel kills.
 Left out: swap (kubelet runs without), huge pages, NUMA.
 """
 
@@ -60,13 +61,19 @@ def info(machine: Host, shared_bytes: int) -> MemoryInfo:
 
 def program_bytes(container: Group) -> int:
     """Bytes of the files that a container's processes have read to start: programs and libraries."""
-    return max(LEAST_FILE, container.memory_bytes * FILE_PERCENT // 100) if container.running else 0
+    return program_of(container.memory_bytes) if container.running else 0
+
+
+def program_of(anonymous: int) -> int:
+    """`program_bytes` of a container that runs and holds so many bytes."""
+    return max(LEAST_FILE, anonymous * FILE_PERCENT // 100)
 
 
 def file_bytes(machine: Host, container: Group) -> int:
-    """Page cache that is charged to a container: its programs, and what it has read and written, while there is room.
+    """Page cache that is charged to a container: its programs, and its files, while there is room.
 
-    Pages that a store reads for its own cache (WiredTiger, shared buffers) are in the kernel's as well.
+    Stores and brokers keep count of their files; of others it is what they have read and written. Pages that a store
+    reads for its own cache (WiredTiger, shared buffers) are in the kernel's as well.
     """
     if not container.running:
         return 0
@@ -74,13 +81,38 @@ def file_bytes(machine: Host, container: Group) -> int:
 
 
 def each_file_bytes(machine: Host, containers: Sequence[Group]) -> list[int]:
-    """`file_bytes` of several containers that run."""
+    """`file_bytes` of several containers that run: of data half of what is free for each, at the most."""
     moved = _moved(machine)
-    most = _most_moved(machine) if moved else 0
+    most = _room(machine) if moved or any(one.file_cache for one in containers) else 0
     return [
-        max(LEAST_FILE, container.memory_bytes * FILE_PERCENT // 100) + min(moved.get(container.container_id, 0), most)
-        for container in containers
+        program_of(one.memory_bytes)
+        + min(most, moved.get(one.container_id, 0) if one.file_cache is None else one.file_cache)
+        for one in containers
     ]
+
+
+def file_peak(machine: Host, container: Group) -> int:
+    """The most page cache that may have been charged to a container for its data since it began."""
+    return each_file_peak(machine, (container,))[0]
+
+
+def each_file_peak(machine: Host, containers: Sequence[Group]) -> list[int]:
+    """`file_peak` of several containers."""
+    moved, most = _moved(machine), machine.memory_bytes // 2
+    return [
+        min(moved.get(one.container_id, 0), most) if one.file_cache is None else one.file_peak for one in containers
+    ]
+
+
+def cache_room(machine: Host, container: Group) -> int:
+    """Bytes of data that the page cache may hold for one container: half of what is free, and what its limit leaves."""
+    free = _room(machine)
+    limit = container.spec.memory_limit
+    return free if limit is None else max(0, min(free, limit - container.memory_bytes))
+
+
+def _room(machine: Host) -> int:
+    return max(0, machine.memory_bytes - machine.memory_used() - machine.min_free) // 2
 
 
 def _moved(machine: Host) -> dict[str, int]:
@@ -89,11 +121,6 @@ def _moved(machine: Host) -> dict[str, int]:
     for (owner, _), io in machine.os.load.io.items():
         moved[owner] = moved.get(owner, 0) + io[0] + io[1]
     return moved
-
-
-def _most_moved(machine: Host) -> int:
-    """Half of what is free: what a container's reads and writes take of the page cache at the most."""
-    return max(0, machine.memory_bytes - machine.memory_used() - machine.min_free) // 2
 
 
 def meminfo_text(found: MemoryInfo) -> str:

@@ -24,7 +24,8 @@ class Parameter(NamedTuple):
     refused: str = ""
 
 
-_NO_STATE = "the table does not tell entries of this state apart"
+_AT_ONCE = "a connection passes this state within a round trip: peers answer at once"
+_REPAIRED = "a lost segment is repaired, or given up by its caller, before it matters"
 _BUFFER = "a connection is one rate: its window follows from losses alone (links.tcp)"
 _WRITEBACK = "writes go to the drive when they are made: no page is dirty for long"
 
@@ -45,7 +46,13 @@ ACTING = (
     Parameter("net.ipv4.tcp_syncookies", "1", 0, 2, "kernel: backlog of listeners"),
     Parameter("net.ipv4.tcp_tw_reuse", "2", 0, 2, "ports: ports in TIME_WAIT for more than a second"),
     Parameter("net.netfilter.nf_conntrack_max", "", 0, _INT, "conntrack: a full table drops"),
+    Parameter("net.netfilter.nf_conntrack_tcp_timeout_close", "10", 0, _INT, "conntrack: entries after a reset"),
+    Parameter(
+        "net.netfilter.nf_conntrack_tcp_timeout_established", "86400", 0, _INT, "conntrack: entries of idle ones"
+    ),
+    Parameter("net.netfilter.nf_conntrack_tcp_timeout_syn_sent", "120", 0, _INT, "conntrack: nobody answers"),
     Parameter("net.netfilter.nf_conntrack_tcp_timeout_time_wait", "120", 0, _INT, "conntrack: entries that end"),
+    Parameter("net.netfilter.nf_conntrack_udp_timeout", "30", 0, _INT, "conntrack: name look-ups"),
     Parameter("net.nf_conntrack_max", "", 0, _INT, "another name of net.netfilter.nf_conntrack_max"),
     Parameter("vm.min_free_kbytes", "67584", 0, _INT, "memory: what stays free; host: when the kernel kills"),
     Parameter("vm.oom_kill_allocating_task", "0", 0, _INT, "host: whom the kernel kills"),
@@ -67,10 +74,18 @@ FIXED = (
     Parameter("net.ipv4.tcp_wmem", "4096\t16384\t4194304", refused=_BUFFER),
     Parameter("net.netfilter.nf_conntrack_buckets", "65536", refused="looking an entry up takes no time"),
     Parameter("net.netfilter.nf_conntrack_count", "0", refused="a state"),
+    Parameter("net.netfilter.nf_conntrack_generic_timeout", "600", refused="nobody speaks another protocol"),
+    Parameter("net.netfilter.nf_conntrack_icmp_timeout", "30", refused="nobody pings for longer than a command"),
     Parameter("net.netfilter.nf_conntrack_tcp_be_liberal", "0", refused="no packet is out of its window"),
-    Parameter("net.netfilter.nf_conntrack_tcp_timeout_close_wait", "3600", refused=_NO_STATE),
-    Parameter("net.netfilter.nf_conntrack_tcp_timeout_established", "86400", refused=_NO_STATE),
-    Parameter("net.netfilter.nf_conntrack_udp_timeout", "30", refused=_NO_STATE),
+    Parameter("net.netfilter.nf_conntrack_tcp_loose", "1", refused="open connections always make an entry anew"),
+    Parameter("net.netfilter.nf_conntrack_tcp_max_retrans", "3", refused=_REPAIRED),
+    Parameter("net.netfilter.nf_conntrack_tcp_timeout_close_wait", "3600", refused=_AT_ONCE),
+    Parameter("net.netfilter.nf_conntrack_tcp_timeout_fin_wait", "120", refused=_AT_ONCE),
+    Parameter("net.netfilter.nf_conntrack_tcp_timeout_last_ack", "30", refused=_AT_ONCE),
+    Parameter("net.netfilter.nf_conntrack_tcp_timeout_max_retrans", "300", refused=_REPAIRED),
+    Parameter("net.netfilter.nf_conntrack_tcp_timeout_syn_recv", "60", refused=_AT_ONCE),
+    Parameter("net.netfilter.nf_conntrack_tcp_timeout_unacknowledged", "300", refused=_REPAIRED),
+    Parameter("net.netfilter.nf_conntrack_udp_timeout_stream", "120", refused="a look-up is one question and answer"),
     Parameter("vm.dirty_background_ratio", "10", refused=_WRITEBACK),
     Parameter("vm.dirty_ratio", "20", refused=_WRITEBACK),
     Parameter("vm.max_map_count", "262144", refused="maps of processes are not counted"),

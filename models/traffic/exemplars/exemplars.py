@@ -47,6 +47,7 @@ class Exemplars:
         self._timer: Timer | None = None
         self._until_ns = 0
         self._layout: Layout | None = None
+        self._stopped = False
 
     @property
     def now_ns(self) -> int:
@@ -55,9 +56,16 @@ class Exemplars:
 
     def watch(self) -> None:
         """Some program traces."""
-        if self._timer is None:
+        if self._timer is None and not self._stopped:
             self._until_ns = self._sim.now
             self._timer = self._sim.every(self._tick_ns, self._tick)
+
+    def stop(self) -> None:
+        """Nobody will see any of them: follow none any more, for good."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def printing(self, now_ns: int) -> dict[str, Server]:
         """Follow up to an instant; servers whose requests print something, by container id, since this was asked."""

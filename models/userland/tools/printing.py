@@ -117,9 +117,8 @@ class _Printf:
             letter == "q" and self.call.place.face.shell == "ash"
         ):
             bash = self.call.place.face.bash
-            self._complain(
-                f"`{letter}': invalid format character" if bash else f"{match.string[match.start() :]}: invalid format"
-            )
+            raw = match.string[match.start() :].replace("\n", "\\n").replace("\t", "\\t")
+            self._complain(f"`{letter}': invalid format character" if bash else f"{raw}: invalid format")
             self.wrong = True
             return ""
         value = self._next()

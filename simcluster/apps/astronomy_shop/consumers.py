@@ -11,9 +11,9 @@ from simcluster.engine import MILLISECOND, SECOND, Timer, parse_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.apps.brokers.client import Consumer
 from simcluster.models.apps.brokers.kafka import Fetched
+from simcluster.models.apps.countedserver import CountedServer
 from simcluster.models.apps.flags.client import FlaggedProgram
 from simcluster.models.apps.marks import day_time
-from simcluster.models.apps.stores.program import StoreServer
 
 POLL_NS, COMMIT_POLLS = SECOND, 5
 TOPIC = "orders"
@@ -128,8 +128,8 @@ class AccountingProgram(OrdersProgram):
         if stored and found.container is not None:
             self.handled += fetched.records
             server = getattr(found.container.program, "server", None)
-            index = server.spec.operation_index("insert-order") if isinstance(server, StoreServer) else None
-            if isinstance(server, StoreServer) and index is not None and server.counts is not None:
+            index = server.spec.operation_index("insert-order") if isinstance(server, CountedServer) else None
+            if isinstance(server, CountedServer) and index is not None and server.counts is not None:
                 server.counts[index] += fetched.records
 
     def complain(self) -> None:

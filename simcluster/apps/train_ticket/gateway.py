@@ -1,9 +1,9 @@
 """The gateway (Spring Cloud Gateway) and the dashboard (nginx) before it.
 
-The gateway's routes are those of its jar, or of `/config/application.yml` if that is mounted: a request goes to the
-service of the first route whose path fits, and one without instances is answered 503. nginx looks the gateway's name up
-once, when it starts, and exits without it. Sources: the application's `application.yml` and `nginx.conf`, Spring Boot's
-search for configurations.
+The gateway's routes are those of its jar, whose variables may lead elsewhere, or of `/config/application.yml` if that
+is mounted: a request goes to the service of the first route whose path fits, and one without instances is answered 503.
+nginx looks the gateway's name up once, when it starts, and exits without it. Sources: the application's
+`application.yml` and `nginx.conf`, Spring Boot's search for configurations.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class GatewayProgram(SpringProgram):
 
     def _routed(self, operation: OperationSpec) -> OperationSpec:
         own = operation.steps[0][0].env.partition("#")[0]
-        service = own
+        service = self.environment.get(_variable(own), "") or own
         if self.routes:
             service = next((to for path, to in self.routes if operation.path.startswith(path)), "")
         known = self.registration.instances if self.registration is not None else {}
@@ -71,6 +71,11 @@ class GatewayProgram(SpringProgram):
             call = replace(operation.steps[0][0], env=service, count=1.0, status=NOT_FOUND)
             steps = ((call,),)
         return replace(operation, steps=steps)
+
+
+def _variable(service: str) -> str:
+    """The variable by which the jar's route to a service can be changed: `ROUTE_SERVICE_HOST` of `ts-route-service`."""
+    return service.removeprefix("ts-").upper().replace("-", "_") + "_HOST"
 
 
 def routes_of(text: str, environment: dict[str, str]) -> tuple[tuple[str, str], ...]:

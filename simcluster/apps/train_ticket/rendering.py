@@ -69,10 +69,20 @@ _Plain.add_representer(
 )
 
 
+def infrastructure() -> list[Json]:
+    """What the services stand on: their own database, Nacos with its database, RabbitMQ."""
+    return [*_database("tsdb", "ts", "Ts_123456"), *_registry(), *_broker()]
+
+
+def door() -> Json:
+    """The Service by which users come."""
+    return _reached("ts-ui-dashboard", [{"name": "http", "port": 8080, "nodePort": 32677}], type="NodePort")
+
+
 def rendered(profile: str = "sregym") -> str:
     """The manifests of a profile, as YAML. Raises KeyError."""
     found = PROFILES[profile]
-    documents = [*_registry(), *_broker(), *_database("tsdb", "ts", "Ts_123456"), *_flags(found.whole)]
+    documents = [*infrastructure(), *_flags(found.whole)]
     for name, port, has_database in SERVICES:
         if found.whole or name not in ADMINISTRATION:
             documents += _service(name, port, has_database, found)
@@ -143,8 +153,7 @@ def _dashboard(profile: Profile) -> list[Json]:
                        "ports": [{"containerPort": 8080}]}  # fmt: skip
     if not profile.own_images:
         container["resources"] = _resources(("50m", "100Mi"), ("500m", "500Mi"))
-    ports = [{"name": "http", "port": 8080, "nodePort": 32677}]
-    return [_workload("Deployment", name, {"containers": [container]}), _reached(name, ports, type="NodePort")]
+    return [_workload("Deployment", name, {"containers": [container]}), door()]
 
 
 def _registry() -> list[Json]:

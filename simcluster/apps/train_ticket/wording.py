@@ -10,6 +10,7 @@ import re
 from simcluster.engine.streams import uniform_at
 from simcluster.models.apps.logs import Wording
 from simcluster.models.apps.marks import Spoken, day_time
+from simcluster.models.traffic.cluster.causes import NO_SUCH_HOST, STATUS, UNKNOWN
 from simcluster.models.traffic.cluster.operations import LogTemplate
 
 #: Columns of Spring Boot's console: level, thread, logger.
@@ -159,7 +160,7 @@ class SpringWording(Wording):
 
 
 class ProxyWording(SpringWording):
-    """Whoever passes requests on says nothing of an answer that tells of an error further on."""
+    """Whoever passes requests on says nothing of an answer that tells of an error, and little of nobody to ask."""
 
     __slots__ = ()
 
@@ -168,4 +169,12 @@ class ProxyWording(SpringWording):
 
     def text(self, template: LogTemplate, spoken: Spoken) -> str:
         """What stands in the log."""
-        return "" if spoken.cause is not None and len(spoken.cause.path) > 1 else super().text(template, spoken)
+        cause = spoken.cause
+        if cause is None:
+            return super().text(template, spoken)
+        if len(cause.path) > 1 or cause.kind in (UNKNOWN, STATUS):
+            return ""
+        if cause.kind == NO_SUCH_HOST and cause.path[0].client == "spring-webflux":
+            lacking = f"No servers available for service: {cause.path[0].env}"
+            return line(spoken.t_ns, "WARN", "boundedElastic-1", "o.s.c.l.core.RoundRobinLoadBalancer", lacking)
+        return super().text(template, spoken)

@@ -24,6 +24,8 @@ _MOST = 0.6
 #: Floors of latency, in ms: what was alerted began there.
 _P90_MORE_MS, _P50_MS = 15.0, 34.0
 _RETRANSMITTED_PER_S = 0.5
+#: A share of requests of a kind that fail, which the client's log tells of.
+_NOTED = 0.02
 _SNMP = re.compile(r"Tcp: (\D.*)\nTcp: (.*)")
 
 
@@ -141,3 +143,37 @@ def _packets(sample: list[EdgeStats], service: str) -> float:
 def _share(flags: Any) -> float:
     found = list(flags)
     return sum(found) / len(found) if found else 0.0
+
+
+def refused(world: World, entry: str, gateway: str, services: Sequence[str]) -> dict[str, Any]:
+    """What the log of the client tells, where nobody watched metrics: requests that are answered with errors now.
+
+    Args:
+        entry: program at which its users ask; `gateway`: that which knows who answers.
+        services: of the namespace.
+    """
+    found = []
+    servers = {server.identity[2]: server for server in world.traffic.servers.values()}
+    asked = {name for load in world.traffic.users.values() for name, _ in load.shares(servers[entry].spec.mix)} if (
+        entry in servers) else set()  # fmt: skip
+    for index, operation in enumerate(servers[gateway].spec.operations if gateway in servers else ()):
+        fate = world.traffic.fate(servers[gateway], index)
+        call = operation.steps[0][0]
+        if operation.name not in asked or fate is None or call.env.partition("#")[0] not in services:
+            continue
+        share = sum(failure.probability for failure in fate.failures)
+        if share >= _NOTED:
+            found.append(
+                {
+                    "request_method": "POST",
+                    "business_action": operation.name,
+                    "entry_service": call.env.partition("#")[0],
+                    "url": operation.path,
+                    "occurrences": max(1, round(share * 10)),
+                    "raw_error": f"HTTPError('{call.status} Server Error')",
+                }
+            )
+    if not found:
+        text = "No Error report found in logfile.log."
+        return {"status": "clean", "message": text, "alert_count": 0, "alerts": []}
+    return {"status": "has_anomalies", "alert_count": len(found), "alerts": found}

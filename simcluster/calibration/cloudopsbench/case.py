@@ -29,8 +29,10 @@ _SECONDS = {"y": 31536000, "d": 86400, "h": 3600, "m": 60, "min": 60, "s": 1, "m
             "year": 31557600, "month": 2629800, "week": 604800, "day": 86400}  # fmt: skip
 
 
-#: Through which users come, and how its log tells how many: lines at its start, lines of a request (begin, page, end,
-#: now and then an error), and how long it takes until the first.
+#: Through which users of Train Ticket come, and how much they ask for (metrics of its recordings, 6.6 to 6.9).
+DASHBOARD, DASHBOARD_RPS = "ts-ui-dashboard", 6.6
+#: Through which users of Online Boutique come, and how its log tells how many: lines at its start, lines of a request
+#: (begin, page, end, now and then an error), and how long it takes until the first.
 ENTRY, ENTRY_START_LINES, LINES_PER_REQUEST, SILENT_S = "frontend", 6, 3.3, 4.0
 #: Where that log says nothing: what users sent on most days; those recordings that are younger than this had none.
 USUAL_RPS, QUIET_S = 5.0, 45.0
@@ -135,9 +137,23 @@ class Case:
         versions = [re.match(r"v(\d+)\.(\d+)", row.get("VERSION", "")) for row in self.table("nodes")]
         return next(((int(one[1]), int(one[2])) for one in versions if one), (1, 32))
 
+    @property
+    def entry(self) -> str:
+        """The Service by which its users come; empty if it has none that is known."""
+        return next((name for name in (ENTRY, DASHBOARD) if name in self.manifests), "")
+
+    @cached_property
+    def rescaled_s(self) -> float | None:
+        """How many seconds ago the target was scaled to nothing; None if it was not."""
+        text = self.described("deployments").get(self.fault.get("fault_object", "").partition("/")[2], "")
+        found = re.search(r"ScalingReplicaSet\s+(\S+)\s.*Scaled down replica set \S+ (?:to 0 from|from \d+ to 0)", text)
+        return seconds(found[1]) if found else None
+
     @cached_property
     def users_rps(self) -> float:
         """Requests a second of the users: an input that no manifest holds; the number of lines of the entry says."""
+        if self.entry == DASHBOARD:
+            return DASHBOARD_RPS
         written = {}
         for wanted, answer in self.answers("GetErrorLogs"):
             found = json.loads(answer) if isinstance(answer, str) and answer.startswith("{") else answer
@@ -207,8 +223,8 @@ class Case:
 
     @cached_property
     def extra(self) -> list[Json]:
-        """Objects that no manifest holds: quotas, and volumes of others."""
-        return [*self._quotas(), *self._volumes(), *self._claims()]
+        """Objects that no manifest holds: quotas, and volumes of others; Train Ticket's stores make their own."""
+        return [*self._quotas(), *([] if self.entry == DASHBOARD else (*self._volumes(), *self._claims()))]
 
     def _quotas(self) -> Iterator[Json]:
         for name, text in self.described("resourcequota").items():

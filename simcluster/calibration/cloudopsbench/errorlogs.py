@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 #: A line tells of an error if it has one of these words.
-_TELLING = re.compile(r"(?i)error|exception|fatal|panic|traceback")
+_TELLING = re.compile(r"(?i)error|exception|fatal|panic|traceback|denied")
 _VARYING = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|\b[0-9a-f]{12,}\b|\d+")
 #: At most so many groups.
 _GROUPS = 20

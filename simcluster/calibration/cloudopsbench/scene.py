@@ -14,9 +14,11 @@ from typing import Any
 import yaml
 
 from simcluster.api.objects import Json
+from simcluster.apps.train_ticket.gateway import UPSTREAM
+from simcluster.apps.train_ticket.rendering import door, infrastructure
 from simcluster.calibration.busy import BusyMachine
-from simcluster.calibration.cloudopsbench.alerts import Window, alerts, retransmitted
-from simcluster.calibration.cloudopsbench.case import ENTRY, Case, CaseError, Node
+from simcluster.calibration.cloudopsbench.alerts import Window, alerts, refused, retransmitted
+from simcluster.calibration.cloudopsbench.case import DASHBOARD, Case, CaseError, Node
 from simcluster.calibration.cloudopsbench.snapshot import Expected, Snapshot
 from simcluster.engine import SECOND
 from simcluster.models.machine.links.shaping import Shaping
@@ -24,7 +26,7 @@ from simcluster.world import World, bootstrap
 from simcluster.world.world import NodeSpec
 
 #: Longest age that is lived through; older clusters are as old as this.
-OLDEST_S = 3600.0
+OLDEST_S = 3900.0
 #: Before the first application: the recorded clusters were not new.
 HEAD_START_S = 90.0
 #: What each user waits between an answer and the next request: Locust's 1 to 10 s, as the shop's own load does.
@@ -40,6 +42,22 @@ _SHAPED = {
 }
 #: The recorded script injects so long before its window begins, and has watched so long before that.
 AHEAD_S, BEFORE_FAULT_S, _LOOKS = 20.0, 60.0, 3
+#: The recorded database's settings under its faults: the number of connections lets about half of the services in.
+_SETTINGS = {"db_read_only": "read_only=ON", "db_connection_exhaustion": "max_connections=45"}
+#: So long after the first application they are made: before a program in Java opens its pool.
+SET_AFTER_S = 10.0
+#: Its users come when its programs are ready.
+USED_AFTER_S = 100.0
+#: What Train Ticket stands on came one after the other, and so long ago that no Event tells of it; its volumes are of
+#: this class.
+FOUNDED_S, EVENTS_GONE_NS = 90.0, 3_700 * SECOND
+OPENEBS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "openebs-hostpath"},
+    "provisioner": "rancher.io/local-path",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
 #: The fault of which the data of a volume cannot be read by whom they are for.
 UNREADABLE = "volume_mount_permission_denied"
 #: kubectl needs that long to start and ask, and between documents. Eleven took two seconds; a ServiceAccount, two
@@ -105,12 +123,32 @@ class Scene:
                 if self.case.fault.get("root_cause") == UNREADABLE:
                     dump = f"{directory}/dump.rdb"
                     self.world.on_node(machine.name, f"touch {dump} && chmod 000 {dump} && chmod 755 {directory}")
-        if ENTRY in self.case.manifests and self.case.users_rps:
-            rps = self.case.users_rps
-            users = max(1, round(rps * THINK_S))
-            self.world.traffic.add_users(ENTRY, self.case.namespace, ENTRY, rps=rps, concurrency=users)
+        if self.case.entry == DASHBOARD:
+            self._found()
+        else:
+            self._use()
         self.world.run_for(round(HEAD_START_S * SECOND))
         self._begin_ns = self.world.sim.now
+
+    def _use(self) -> None:
+        """Users come."""
+        entry, rps = self.case.entry, self.case.users_rps
+        if entry and rps:
+            users = max(1, round(rps * THINK_S))
+            self.world.traffic.add_users(entry, self.case.namespace, entry, rps=rps, concurrency=users)
+
+    def _found(self) -> None:
+        """What Train Ticket stands on, which no case has manifests of: it was days old."""
+        kubectl = self.world.kubectl()
+        kubectl.run("apply -f -", stdin=yaml.safe_dump(OPENEBS))
+        documents = [*infrastructure(), door()]
+        own = {one["metadata"]["name"] for one in self.case.manifests[DASHBOARD] if one["kind"] == "Service"}
+        for document in documents:
+            if document["metadata"]["name"] not in own:
+                self._apply([document])
+            if document["kind"] == "StatefulSet":
+                self.world.run_for(round(FOUNDED_S * SECOND))
+        self.world.run_for(EVENTS_GONE_NS)
 
     def _run_to(self, at_s: float) -> None:
         self.world.run_for(max(0, self._begin_ns + round(at_s * SECOND) - self.world.sim.now))
@@ -135,10 +173,36 @@ class Scene:
         names = sorted(ages, key=lambda name: (name == target, list(self.case.manifests).index(name)))
         for order, name in enumerate(names, 10):
             acts.append(Act(ages[name], order, self._applying(name)))
-        acts += self._network_acts()
+        if self.case.entry == DASHBOARD:
+            usual = sorted(ages.values())[len(ages) // 2]
+            acts.append(Act(max(0.0, usual - USED_AFTER_S), 98, self._use))
+        acts += [*self._network_acts(), *self._store_acts(), *self._scaling_acts(target)]
         for node, service, ago_s in self.case.stopped:
             acts.append(Act(min(ago_s, OLDEST_S), 2, self._stopping(node, service)))
         return acts
+
+    def _store_acts(self) -> list[Act]:
+        """What was set in the database, of which no manifest tells."""
+        setting = _SETTINGS.get(self.case.fault.get("root_cause", ""))
+        if setting is None:
+            return []
+        words = ("mysql", "-h", "tsdb-mysql-leader", "-uroot", "-e", f"SET GLOBAL {setting}")
+
+        def act() -> None:
+            client = self.world.client("kubernetes-admin", "kubectl")
+            client.execute(self.case.namespace, "tsdb-mysql-0", "mysql", words, "")
+
+        return [Act(max(self.case.ages_s.values()) - SET_AFTER_S, 2, act)]
+
+    def _scaling_acts(self, target: str) -> list[Act]:
+        """A Deployment that was scaled to nothing after it had been applied."""
+        ago_s, namespace = self.case.rescaled_s, self.case.namespace
+        if ago_s is None:
+            return []
+        return [Act(ago_s, 99, lambda: self._run(f"scale deployment {target} -n {namespace} --replicas=0"))]
+
+    def _run(self, command: str) -> None:
+        self.world.kubectl().run(command)
 
     def _network_acts(self) -> list[Act]:
         """Delay or loss at the target's interfaces, as long as the recorded script had it, and the looks of metrics."""
@@ -173,7 +237,8 @@ class Scene:
     def alerts(self) -> dict[str, Any]:
         """What the data set's script makes of the metrics; empty where it did not watch them."""
         if len(self._looks) < _LOOKS:
-            return {}
+            known = sorted(self.case.manifests)
+            return refused(self.world, DASHBOARD, UPSTREAM, known) if self.case.entry == DASHBOARD else {}
         (before, _), (during, _), (end, _) = self._looks
         window = Window((before, before + round(BEFORE_FAULT_S * SECOND)), (during, end))
         return alerts(self.world, sorted(self.case.manifests), window, [segments for _, segments in self._looks])
@@ -225,7 +290,8 @@ def live_through(case: Case, out: Path, seed: int = 0) -> Scene:
     scene = Scene(case, seed)
     world = scene.play()
     manifests = {str(wanted["app_name"]): str(answer) for wanted, answer in case.answers("GetAppYAML")}
-    expected = Expected(manifests, case.ports, scene.alerts(), release=case.release)
+    beside = sorted({str(wanted["service_name"]) for wanted, _ in case.answers("GetErrorLogs")} - manifests.keys())
+    expected = Expected(manifests, case.ports, scene.alerts(), beside, release=case.release)
     metadata = {"query": "", "result": dict(case.fault)}
     Snapshot(world, case.namespace, expected, pace=1.0).write(out, metadata)
     return scene

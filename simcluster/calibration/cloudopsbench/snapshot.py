@@ -53,12 +53,14 @@ class Expected:
         manifests: the text of each application's manifests; empty: as the objects are now.
         ports: of each Service the port that is tried; empty: the first one that it has.
         alerts: what GetAlerts answers.
+        beside: further workloads whose logs are looked at; of all then those of the container before, too.
         release: of the cluster whose words are wanted: before 1.32 some Events were worded otherwise.
     """
 
     manifests: Mapping[str, str] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
     alerts: Any = field(default_factory=dict)
+    beside: Sequence[str] = ()
     release: tuple[int, int] = (1, 32)
 
 
@@ -147,9 +149,11 @@ class Snapshot:
         graph = self._graph()
         for app in self.apps:
             cache[_key("GetAppYAML", app_name=app)] = self.expected.manifests.get(app) or self._as_applied(app)
+            cache[_key("GetServiceDependencies", service_name=app)] = dependencies_of(app, graph)
+        for app in (*self.apps, *self.expected.beside):
             logs = error_logs(self._logs(app))
             cache[_key("GetErrorLogs", namespace=self.namespace, service_name=app)] = logs
-            cache[_key("GetServiceDependencies", service_name=app)] = dependencies_of(app, graph)
+        for app in (*self.apps, *(name for name in self.expected.ports if name not in self.apps)):
             port = self.expected.ports.get(app) or self._first_port(app)
             if port:
                 said = self._connectivity(app, port)
@@ -179,6 +183,8 @@ class Snapshot:
         for pod in sorted(pods):
             result = self._kubectl.run(f"logs {pod} --all-containers")
             found += (result.stdout + result.stderr).splitlines()
+            before = self._kubectl.run(f"logs {pod} -c {app} --previous") if self.expected.beside else None
+            found += before.stdout.splitlines() if before is not None and not before.exit_code else []
         return found
 
     def _first_port(self, app: str) -> int:

@@ -3,8 +3,8 @@
 One agent for all nodes: whenever a policy, a pod's labels or address, or a namespace's labels
 change, it computes the isolation of every selected pod anew, a moment later. As long as there
 is no policy it does nothing. Source: networking.k8s.io/v1 and the Network Policies page of the
-Kubernetes documentation. Left out: host-network pods (which policies do not bind), protocols,
-the services' own addresses in ipBlocks (packets are judged after the translation to a pod).
+Kubernetes documentation. Left out: host-network pods (which policies do not bind), the
+services' own addresses in ipBlocks (packets are judged after the translation to a pod).
 """
 
 from __future__ import annotations
@@ -137,22 +137,24 @@ class _Pods:
         return [name for name, labels in self.labels.items() if matches(wanted, labels)]
 
 
-def _ports(ports: Sequence[Json] | None, pods: Sequence[ApiObject]) -> tuple[tuple[int, int], ...] | None:
+def _ports(ports: Sequence[Json] | None, pods: Sequence[ApiObject]) -> tuple[tuple[int, int, str], ...] | None:
+    """Ranges of ports of a protocol; an entry without a port means all of them."""
     if not ports:
         return None
-    found: dict[tuple[int, int], None] = {}
+    found: dict[tuple[int, int, str], None] = {}
     for entry in ports:
-        port = entry.get("port")
+        port, protocol = entry.get("port"), entry.get("protocol", "TCP")
         if port is None:
-            return None
+            found[0, 65535, protocol] = None
+            continue
         if isinstance(port, int):
-            found[port, int(entry.get("endPort") or port)] = None
+            found[port, int(entry.get("endPort") or port), protocol] = None
             continue
         for pod in pods:
             for container in pod["spec"]["containers"]:
                 for known in container.get("ports") or ():
-                    if known.get("name") == port:
-                        found[known["containerPort"], known["containerPort"]] = None
+                    if known.get("name") == port and known.get("protocol", "TCP") == protocol:
+                        found[known["containerPort"], known["containerPort"], protocol] = None
     return tuple(found)
 
 

@@ -108,7 +108,7 @@ def test_a_dead_instance_is_refused_until_nacos_forgets_it(office: World) -> Non
     office.run_for(20 * SECOND)
     assert load.window(office.sim.now - 10 * SECOND, office.sim.now).ok == 0
     office.run_for(25 * SECOND)
-    assert "Unable to find instance for ts-contacts-service" in log(office, "ts-gateway-service")
+    assert "No servers available for service: ts-contacts-service" in log(office, "ts-gateway-service")
     assert "Service Instance cannot be null, serviceId: ts-contacts-service" in log(office, "ts-preserve-service")
 
 

@@ -26,7 +26,11 @@ _SOCIAL = """compose-post-service home-timeline-redis home-timeline-service jaeg
     social-graph-mongodb social-graph-redis social-graph-service text-service unique-id-service url-shorten-memcached
     url-shorten-mongodb url-shorten-service user-memcached user-mention-service user-mongodb user-service
     user-timeline-mongodb user-timeline-redis user-timeline-service"""
+_ASTRONOMY = """accounting ad cart checkout currency email flagd fraud-detection frontend frontend-proxy image-provider
+    kafka llm load-generator payment postgresql product-catalog product-reviews quote recommendation shipping
+    valkey-cart"""
 WORKLOADS = {
+    "astronomy-shop": _ASTRONOMY.split(),
     "online-boutique": _BOUTIQUE.split(),
     "hotel-reservation": _HOTEL.split(),
     "storefront": ["catalog", "gateway", "inventory", "reviews"],

@@ -8,9 +8,11 @@ from simcluster import tasks
 from simcluster.api.objects import thaw
 from simcluster.engine import SECOND
 from simcluster.eval.oracles import Baseline, CheckResult, Mitigation, MitigationVerdict
+from simcluster.eval.oracles.baseline import damage
 from simcluster.eval.oracles.check import Context
 from simcluster.eval.oracles.registry import checks
 from simcluster.faults.steps import IncidentStep, mechanism_of
+from simcluster.faults.survey import Key
 from simcluster.models.machine.process import Answer
 from simcluster.tasks.model import Task
 from tests.clusters.shop import NAMESPACE, ShopWorld
@@ -166,6 +168,23 @@ def test_deleted_objects_and_stopped_units_are_damage(trial: Trial) -> None:
     trial.world.machines["worker-2"].control("stop", "containerd")
     why = trial.check("nothing_worse_than_before").why
     assert why == "deployments.apps geo was deleted; containerd.service no longer runs on worker-2"
+
+
+def test_a_repaired_deployment_may_have_another_name(trial: Trial) -> None:
+    store, key = trial.world.api.store, ("deployments.apps", NAMESPACE, "geo")
+    again = thaw(store.remove(*key))
+
+    def found(faulted: tuple[Key, ...]) -> list[str]:
+        return damage(trial.baseline, trial.world, faulted)  # type: ignore[arg-type]
+
+    assert found((key,)) == ["deployments.apps geo was deleted"]
+    again["metadata"] = {**again["metadata"], "name": "geo-again", "uid": "another"}
+    again["spec"]["replicas"] = 1
+    store.put("deployments.apps", again)
+    assert found((key,)) == []
+    assert found(()) == ["deployments.apps geo was deleted"]
+    store.put("deployments.apps", {**again, "spec": {**again["spec"], "replicas": 0}})
+    assert found((key,)) == ["deployments.apps geo: scaled from 1 to 0"]
 
 
 def test_more_replicas_restarts_and_repairs_are_no_damage(trial: Trial) -> None:

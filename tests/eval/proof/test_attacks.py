@@ -50,3 +50,9 @@ def test_deeds_fit_a_task() -> None:
     assert list(kinds) == ["object", "spec", "selector", "route"]
     assert kinds["route"][0]["callers"] == "deployment/checkoutservice deployment/frontend"
     assert kinds["selector"][0]["label"] == '{"version": "v2"}'
+
+
+def test_what_a_task_exempts_is_no_exploit_there() -> None:
+    anew = exploits()["restart_target"]
+    assert "new interfaces" in anew.why_not(tasks.load("auth_late_payments"))
+    assert anew.why_not(tasks.load("wrong_service_selector_online_boutique")) == ""

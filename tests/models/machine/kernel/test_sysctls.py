@@ -79,6 +79,7 @@ def _few_ports(node: Machine) -> object:
 def _tracked(node: Machine) -> object:
     web = start(node, "web")
     node.os.connections(web, 50.0, 10.0)
+    node.os.failing(web, 10.0, 10.0)
     node.sim.run_for(3 * MINUTE)
     return (node.os.conntrack.count, node.os.conntrack.dropped_share)
 
@@ -120,7 +121,11 @@ EFFECTS: dict[str, tuple[Callable[[Machine], object], str, tuple[str, str] | Non
     "net.ipv4.tcp_syncookies": (_listener, "0", None),
     "net.ipv4.tcp_tw_reuse": (_ports, "1", None),
     "net.netfilter.nf_conntrack_max": (_tracked, "200", None),
+    "net.netfilter.nf_conntrack_tcp_timeout_close": (_tracked, "5", None),
+    "net.netfilter.nf_conntrack_tcp_timeout_established": (_tracked, "5", None),
+    "net.netfilter.nf_conntrack_tcp_timeout_syn_sent": (_tracked, "5", None),
     "net.netfilter.nf_conntrack_tcp_timeout_time_wait": (_tracked, "10", None),
+    "net.netfilter.nf_conntrack_udp_timeout": (_tracked, "5", None),
     "net.nf_conntrack_max": (_tracked, "200", None),
     "vm.min_free_kbytes": (_memory, "1048576", None),
     "vm.oom_kill_allocating_task": (_kills, "1", None),
