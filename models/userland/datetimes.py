@@ -231,11 +231,9 @@ def _read_words(rest: str, seconds: int, nanoseconds: int, *, given: bool) -> tu
     days, clock, moved, months = seconds // 86_400, seconds % 86_400, 0, 0
     dated, timed = given, False
     while rest := rest.strip(" \t,"):
-        match = re.match(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:t(?=\d))?", rest) or re.match(
-            r"(\d{4})/(\d{1,2})/(\d{1,2})", rest
-        )
-        if match is not None and 1 <= int(match[2]) <= 12 and 1 <= int(match[3]) <= 31:
-            days, dated = days_of(int(match[1]), int(match[2]), int(match[3])), True
+        match = re.match(r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:t(?=\d))?", rest)
+        if match is not None and 1 <= int(match[3]) <= 12 and 1 <= int(match[4]) <= 31:
+            days, dated = days_of(int(match[1]), int(match[3]), int(match[4])), True
             clock, nanoseconds = (0, 0)
         elif match := re.match(r"(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d+))?)?\s*(am|pm)?", rest):
             hour = int(match[1]) % 12 + (12 if match[5] == "pm" else 0) if match[5] else int(match[1])
