@@ -67,7 +67,7 @@ def test_every_folder_is_an_application_and_has_a_case_if_it_can_be_deployed() -
 
 def test_custom_resources_are_read_from_the_manifests() -> None:
     assert "TidbCluster" in [resource.kind for resource in custom_resources("tidb")]
-    assert custom_resources("storefront") == []
+    assert list(custom_resources("storefront")) == []
 
 
 def test_a_folder_that_is_given_brings_applications_with_programs(tmp_path: Path) -> None:
