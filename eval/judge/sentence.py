@@ -145,6 +145,8 @@ class Sentence:
             for one in self._evidence_in(span, {name: hints_of()[name]})
             if not self._other_said(one)
         ]
+        if self._hollow(roster):
+            self.evidence, self.topics, self.hints = [], [], []
         self.ways = [one.family for span in self.spans if span.role in ("cause", "said") for one in self._ways_in(span)]
         self.blames = whole in ("", "cause") and self._blames()
 
@@ -157,6 +159,12 @@ class Sentence:
             for kind in roster.kinds[mention.name] & words("specific")
             for phrase in phrases_for(kind)
         ]
+
+    def _hollow(self, roster: Roster) -> bool:
+        """Whether it only names objects, or says of them only that something is wrong: of no kind of cause."""
+        empty = {kind.lower() for mention in self.mentions for kind in roster.kinds[mention.name]} | words("vague")
+        inside = {at for mention in self.mentions for at in range(mention.start, mention.end)}
+        return bool(inside) and all(at in inside or one.text in empty for at, one in enumerate(self.found))
 
     def _cue(self, name: str) -> list[Hit]:
         return self._cues.get(name, [])

@@ -124,6 +124,8 @@ def test_chatter_without_substance_fails(task_id: str) -> None:
         "I do not know.",
         "Users get errors from the frontend.",
         f"{truth.ref.name}",
+        f"{truth.ref.kind}/{truth.ref.name}",
+        f"Root cause: {truth.ref.kind} {truth.ref.name} is broken",
         f"Something is wrong with {truth.ref.name}.",
         truth.mechanism,
         "All pods are healthy, everything is fine.",
