@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from simcluster.engine import SECOND
 from simcluster.eval.validation import theory
 from simcluster.eval.validation.context import Context
 from simcluster.eval.validation.finding import Estimate, batched
 from simcluster.eval.validation.row import Row
 from simcluster.models.traffic.graph import Result
 from simcluster.models.traffic.graph.result import LoadWindow, ServiceWindow
+from simcluster.models.traffic.graph.spec import DURATION_MAX
 
 #: Theory is exact. `exact` draws whole nanoseconds and counts durations in bins of 1/128 of an octave; `aggregate` is
 #: held to what it promises on calm graphs: means within 3 %, quantiles and the shares that follow from them 5 %.
@@ -44,6 +46,7 @@ def station(
     idle = 1.0 - math.sqrt(min(rate / workers, 0.975))
     warmup = round(min(max(4.0 / idle**2, 20.0), 800.0) / workers)
     length = max(round(requests / rate / count), 3 * warmup if rate < workers else warmup, BATCHES)
+    length = min(length, DURATION_MAX // SECOND * 9 // 10)  # besides the warm-up, and whole windows
     window = -(-length // BATCHES)
     warmup = -(-warmup // window) * window
     return {
