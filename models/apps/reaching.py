@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from simcluster.models.apps.wording import DNS_SERVER
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.names import is_loopback
 from simcluster.models.machine.network import Network
 from simcluster.models.traffic.cluster.resolve import container_at
 
@@ -34,6 +35,8 @@ class Reached(NamedTuple):
 def reach(network: Network, container: Container, host: str, port: int, protocol: str = "TCP") -> Reached:
     """Connect from a container; of several places behind a Service the first one that listens."""
     sandbox = container.sandbox
+    if is_loopback(host):
+        host = sandbox.address
     address = network.resolve_for(sandbox, host).address if host else ""
     if not address:
         return Reached("unknown host")

@@ -147,3 +147,8 @@ def is_address(host: str) -> bool:
     """Whether a text is an IPv4 address."""
     parts = host.split(".")
     return len(parts) == 4 and all(p.isdigit() and int(p) < 256 for p in parts)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a text is the caller's own address, or the name of it that every hosts file has."""
+    return host == "localhost" or (host.startswith("127.") and is_address(host))

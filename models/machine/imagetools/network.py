@@ -17,7 +17,7 @@ from simcluster.models.machine.exposed import answered
 from simcluster.models.machine.httprequest import LONG_WITH_VALUE, http_call
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall, usage_error
 from simcluster.models.machine.imagetools.dns import records_by_nslookup
-from simcluster.models.machine.names import is_address
+from simcluster.models.machine.names import is_address, is_loopback
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.shell.files import FileError
@@ -62,7 +62,7 @@ class Contact(NamedTuple):
 def contact(container: Container, host: str, call: Call, timeout_ns: int, *, ask: bool = True) -> Contact:
     """Connect from a container to host and port, and (with `ask`) send the call."""
     network, sandbox = container.machine.network, container.sandbox
-    if host in ("localhost", "127.0.0.1"):
+    if is_loopback(host):
         address = "127.0.0.1"
         looked_ns = 0
     else:

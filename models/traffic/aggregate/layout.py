@@ -370,7 +370,7 @@ class Layout:
         self.lanes = len(order)
         child = self.child[self.lane_edge]
         self.lane_node = child
-        work = np.array([n.work_ns for n in graph.nodes])[child] / self.tick_ns
+        self.lane_work = work = np.array([n.work_ns for n in graph.nodes])[child] / self.tick_ns
         reference = self.work[self.lane_pod]
         relative = np.where(reference > 0.0, work / np.where(reference > 0.0, reference, 1.0), 1.0)
         # a queue of requests without work is a queue of places: each counts one

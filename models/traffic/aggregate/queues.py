@@ -50,7 +50,7 @@ class Queues:
             and may run ahead of them for a moment); `inside`: and not finished, where servers are held.
         chosen: how often a pod of a service is, against the mean.
         factor: of each pod's speed (events); `stretch` of each request's own time (contention).
-        hold: mean time a server is held, in ticks; `rate` units a tick.
+        hold: mean time a server is held, in ticks; `work` that of a unit at full speed; `rate` units a tick.
         position, begun: of the arrivals, see above; `left_from`, `left_to`: who left in the last tick.
         borders, instants: rings: position at the start of a tick, and when that position began service.
     """
@@ -75,6 +75,7 @@ class Queues:
         self.chosen = np.ones(pods)
         self.stretch = np.ones(pods)
         self.hold = np.maximum(layout.work, 1e-9)
+        self.work = layout.work.copy()
         self.share = layout.share.copy()
         self.content = np.zeros(lanes)
         self.arrived = np.zeros(pods)
@@ -140,8 +141,8 @@ class Queues:
         speed = self.factor * self.up
         if self.unsteady:
             inside = np.maximum(np.where(layout.infinite, self.busy, self.number) - 1.0, 0.0)
-            self.stretch = 1.0 + self._contention * inside / np.maximum(layout.work, 1e-12)
-        cpu = np.where(layout.work > 0.0, layout.cores * speed / np.maximum(layout.work * self.stretch, 1e-12), 1e12)
+            self.stretch = 1.0 + self._contention * inside / np.maximum(self.work, 1e-12)
+        cpu = np.where(self.work > 0.0, layout.cores * speed / np.maximum(self.work * self.stretch, 1e-12), 1e12)
         places = np.where(layout.holds, layout.servers / np.maximum(self.hold, 1e-9), cpu)
         self.rate = np.minimum(np.minimum(places, cpu), 1e9)
         if self.limits.has_heap:
@@ -151,7 +152,7 @@ class Queues:
             self.limits.pause = cost
         self.losses.prepare(self.rate)
         mean = np.where(
-            layout.holds, self.hold, np.where(speed > 0.0, layout.work * self.stretch / np.maximum(speed, 1e-12), 1e9)
+            layout.holds, self.hold, np.where(speed > 0.0, self.work * self.stretch / np.maximum(speed, 1e-12), 1e9)
         )
         self.slow = (layout.servers > 1.0) & (mean >= RESOLVED) & ~layout.infinite
         self.mean_service = mean

@@ -498,7 +498,7 @@ class AggregateRun(RunState):
         if window >= self.recorder.windows or (final and self.tick * self.tick_ns <= window * self.spec.run.window):
             return
         queues, layout = self.queues, self.layout
-        share = np.where(layout.holds, layout.work / np.maximum(queues.hold, 1e-9), 1.0)
+        share = np.where(layout.holds, queues.work / np.maximum(queues.hold, 1e-9), 1.0)
         self.recorder.close(window, queues.waiting, queues.up, np.minimum(share, 1.0))
         for service, hits in self.caches.hits.items():
             self.recorder.hits[window, service] = hits

@@ -175,6 +175,10 @@ class RunState:
             total = np.bincount(layout.lane_pod, held * weight, layout.pods)
             amount = np.bincount(layout.lane_pod, weight, layout.pods)
             queues.hold = np.where(amount > 0.0, total / np.maximum(amount, 1e-300), queues.hold)
+            # A place is one request, whichever: what it computes is the mean of those that come.
+            computed = np.bincount(layout.lane_pod, layout.lane_work * weight, layout.pods)
+            mean = computed / np.maximum(amount, 1e-300)
+            queues.work = np.where(layout.holds & (amount > 0.0), mean, queues.work)
         queues.refresh()
 
     def settled(self, flow: Array) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from simcluster.engine import MICROSECOND, FlatDict, FlatList, Shared
 from simcluster.engine.streams import Streams
 from simcluster.models.machine.links.quality import Cost
-from simcluster.models.machine.names import cluster_first
+from simcluster.models.machine.names import cluster_first, is_loopback
 from simcluster.models.machine.network import OUTSIDE, Network
 from simcluster.models.traffic.cluster.causes import DENIED, PROTOCOL, UNKNOWN
 from simcluster.models.traffic.cluster.distribution import Late
@@ -147,7 +147,8 @@ class PlanBuilder:
                 origin = self._origin(server)
                 port = port or self._resolver.first_port(origin, host)
                 name = EdgeKey(namespace, pod, container, host, port, call.operation)
-                edge = self._edge(origin, call, name, (node.operation.name, len(edges)))
+                place = server.container.sandbox.address if is_loopback(host) else host
+                edge = self._edge(origin, call, name, place, (node.operation.name, len(edges)))
                 self._pass_gates(server, edge)
                 edges.append(edge)
             node.steps.append(edges)
@@ -176,7 +177,7 @@ class PlanBuilder:
         for operation, share in load.shares(load.described):
             call = load.call_for(operation, share)
             name = EdgeKey(load.namespace, load.name, "", load.service, port, operation)
-            edges.append(self._edge(origin, call, name, ()))
+            edges.append(self._edge(origin, call, name, load.service, ()))
             if load.tls:
                 self._shake_hands(edges[-1])
         return edges
@@ -197,9 +198,12 @@ class PlanBuilder:
                 return self._plan.servers[index].spec.mix
         return ()
 
-    def _edge(self, origin: Origin, call: CallSpec, name: EdgeKey, where: tuple[str | int, ...]) -> Edge:
+    def _edge(
+        self, origin: Origin, call: CallSpec, name: EdgeKey, place: str, where: tuple[str | int, ...]
+    ) -> Edge:
+        """The edge of a call to `place`: what its host's name stands for where it is made."""
         plan = self._plan
-        address, destinations = self._resolver.resolve(origin, name.host, name.port)
+        address, destinations = self._resolver.resolve(origin, place, name.port)
         key = self._streams.key("traffic", *name, *where)
         edge = Edge(len(plan.edges), call, name.host, name.port, address, key)
         plan.edges.append(edge)

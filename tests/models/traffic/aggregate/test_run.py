@@ -236,3 +236,33 @@ def test_cost_does_not_depend_on_the_rate() -> None:
         large.step()
     assert len(pickle.dumps(large)) < 1.05 * len(pickle.dumps(small))
     assert np.isfinite(large.queues.number).all()
+
+
+def test_places_that_compute_are_bound_by_the_mean_of_their_work_and_not_by_the_most() -> None:
+    """Workers that wait for others, on a core of which two unequal operations need half; then it is away for a while."""
+
+    def operation(mean: str) -> dict[str, Any]:
+        return {"work": exponential(mean), "steps": [{"call": {"service": "store", "timeout": "30s"}}]}
+
+    spec = spec_of(
+        {
+            "run": {"duration": "24s", "window": "4s"},
+            "services": {
+                "web": {
+                    "workers": 400,
+                    "cores": 1,
+                    "operations": {"light": operation("3ms"), "heavy": operation("60ms")},
+                },
+                "store": {"workers": 50, "operations": {"read": {"work": exponential("1ms")}}},
+            },
+            "load": {
+                "many": {"target": "web/light", "open": {"rate": 80}, "call": {"timeout": "30s"}},
+                "few": {"target": "web/heavy", "open": {"rate": 4}, "call": {"timeout": "30s"}},
+            },
+            "events": [{"at": "6s", "for": "2s", "capacity": {"service": "web", "factor": 0.1}}],
+        }
+    )
+    for run in (ExactRun, AggregateRun):
+        last = run(spec, 5).run().load["many"][-1]
+        assert last.waiting < 20
+        assert last.ok > 250
