@@ -71,6 +71,7 @@ class ServerProgram(Program):
         self._work_ns = 0
         self._timer: Timer | None = None
         self._self_report: SelfReport | None = None
+        self._is_warm = behaviour.warm_up is None
         self._judged: tuple[object, bool] = (None, False)  # queue and CPU, and whether checks are prompt then
         spec = container.spec
         self._key = container.sim.streams.key("server", spec.pod_uid, spec.name, container.container_id)
@@ -222,8 +223,15 @@ class ServerProgram(Program):
         return path in self.behaviour.health_paths
 
     def service_spec(self) -> ServiceSpec:
-        """How it serves, decided when it starts to listen."""
-        return self.behaviour.cold().service(self._mix)
+        """How it serves now."""
+        return (self.behaviour if self._is_warm else self.behaviour.cold()).service(self._mix)
+
+    def adapt(self) -> None:
+        """Serve as it would from now on."""
+        if self.server is not None and self.container.running:
+            self.server.environment = self.environment
+            self.server.spec = self.service_spec()
+            self._traffic.rewire()
 
     def build_server(self) -> Server:
         """Its side of the traffic, made when it starts to listen."""
@@ -276,10 +284,9 @@ class ServerProgram(Program):
 
     def _warm(self) -> None:
         """From now on requests cost what they cost."""
-        self._timer = None
-        if self.server is not None and not self.draining:
-            self.server.spec = self.behaviour.service(self._mix)
-            self._traffic.rewire()
+        self._timer, self._is_warm = None, True
+        if not self.draining:
+            self.adapt()
 
     def _operation(self, server: Server, call: Call, delay: int) -> Answer:
         """A request for a page, with all that is behind it."""

@@ -78,7 +78,6 @@ class FlaggedProgram(ServerProgram):
         self.environment = dict(self.environment)
         self.flags = Flags()
         self._watch: Timer | None = None
-        self._is_warm = behaviour.warm_up is None
 
     def flagged(self, spec: ServiceSpec) -> ServiceSpec:
         """How it serves with its flags as they are."""
@@ -101,22 +100,15 @@ class FlaggedProgram(ServerProgram):
 
     def adapt(self) -> None:
         """From now on serve as the flags say."""
-        if self.server is None or not self.container.running:
-            return
-        behaviour = self.behaviour if self._is_warm else self.behaviour.cold()
-        self.server.spec = self.flagged(behaviour.service(self._mix))
-        self.traffic.rewire()
+        if self.server is not None and self.container.running:
+            self.server.spec = self.flagged(super().service_spec())
+            self.traffic.rewire()
 
     def _ready(self) -> None:
         super()._ready()
         if self.server is not None and self.container.running:
             self.switched()
             self._watch = self.container.sim.every(WATCH_NS, self._look)
-
-    def _warm(self) -> None:
-        super()._warm()
-        self._is_warm = True
-        self.adapt()
 
     def _look(self) -> None:
         if self.flags.look(self):

@@ -9,13 +9,10 @@ Left out: what `geo`, `recomd` and `user` read at their start as load of their s
 from __future__ import annotations
 
 from simcluster.engine import SECOND, Timer
-from simcluster.models.apps.behaviour import Behaviour
 from simcluster.models.apps.reaching import reach
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.stores.aside import Cached, Warmth, lookups, missed
-from simcluster.models.machine.container import Container
 from simcluster.models.traffic.cluster.address import parse_address
-from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 
 #: How often a program looks what its cache holds.
@@ -38,18 +35,9 @@ class BlueprintProgram(ServerProgram):
         warmth: what its cache holds; None if it has none.
     """
 
-    def __init__(
-        self,
-        container: Container,
-        traffic: TrafficEngine,
-        behaviour: Behaviour,
-        mix_of_users: tuple[tuple[str, float], ...] = (),
-        environment: dict[str, str] | None = None,
-    ) -> None:
-        super().__init__(container, traffic, behaviour, mix_of_users, environment)
-        self._stem, cached = CACHES.get(behaviour.program, ("", None))
-        self.warmth = Warmth(cached, behaviour.name) if cached is not None else None
-        self._watch: Timer | None = None
+    warmth: Warmth | None = None
+    _stem = ""
+    _watch: Timer | None = None
 
     def start(self) -> None:
         """Every address must be there; then begin to load."""
@@ -58,6 +46,8 @@ class BlueprintProgram(ServerProgram):
                 self.container.write(f"panic: required argument {name.lower().replace('_', '.')} is not set", "stderr")
                 self.container.exit(PANIC)
                 return
+        self._stem, cached = CACHES.get(self.behaviour.program, ("", None))
+        self.warmth = Warmth(cached, self.behaviour.name) if cached is not None else None
         super().start()
 
     def stop(self) -> None:
@@ -89,5 +79,4 @@ class BlueprintProgram(ServerProgram):
 
     def _look(self) -> None:
         if self.server is not None and self.container.running and self._follow():
-            self.server.spec = self.service_spec()
-            self._traffic.rewire()
+            self.adapt()

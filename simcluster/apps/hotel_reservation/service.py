@@ -291,9 +291,7 @@ class HotelProgram(ServerProgram):
         if self.server is None or not self.container.running or not self._look():
             return
         self.environment = self._addresses()
-        self.server.environment = self.environment
-        self.server.spec = self.service_spec()
-        self._traffic.rewire()
+        self.adapt()
 
     # Requests.
 

@@ -70,7 +70,6 @@ class SpringProgram(ServerProgram):
         self.environment = dict(self.environment)
         self._beating: Timer | None = None
         self._looking: Timer | None = None
-        self._is_warm = behaviour.warm_up is None
 
     def start(self) -> None:
         """Read where others are, and begin to load."""
@@ -199,27 +198,13 @@ class SpringProgram(ServerProgram):
 
     def service_spec(self) -> ServiceSpec:
         """How it serves with what it knows now."""
-        behaviour = self.behaviour if self._is_warm else self.behaviour.cold()
-        spec = behaviour.service(self._mix)
+        spec = super().service_spec()
         known = self.registration.instances if self.registration is not None else {}
         return self.otherwise(spread(_dressed(spec), {name: len(places) for name, places in known.items()}))
 
     def otherwise(self, spec: ServiceSpec) -> ServiceSpec:
         """What is not as the behaviour says."""
         return spec
-
-    def adapt(self) -> None:
-        """Serve as it knows from now on."""
-        if self.server is None or not self.container.running:
-            return
-        self.server.environment = self.environment
-        self.server.spec = self.service_spec()
-        self.traffic.rewire()
-
-    def _warm(self) -> None:
-        self._timer, self._is_warm = None, True
-        if not self.draining:
-            self.adapt()
 
     def _learn(self) -> None:
         assert self.registration is not None
