@@ -10,6 +10,7 @@ import pytest
 from simcluster.cli import main
 from simcluster.cli.commands.list import KINDS
 from simcluster.cli.group import COMMANDS
+from tests import kiosk
 
 TASK = "wrong_service_selector_online_boutique"
 
@@ -86,3 +87,24 @@ def test_internal_errors_are_distinguished(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setitem(COMMANDS, "broken", "x")
     assert main(["broken"]) == 3
     assert "internal error" in capsys.readouterr().err
+
+
+def test_a_quick_check_keeps_its_results_and_goes_on_where_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kept.jsonl"
+    line = ["check", kiosk.TASK, *kiosk.OPTIONS, "--quick", "--jobs", "1", "--json", "--results", str(file)]
+    assert main(line) == 0
+    (first,) = json.loads(capsys.readouterr().out)
+    names = [one["name"] for one in first["findings"]]
+    assert "noop is refused" in names
+    assert "diagnosis right 1 is accepted" in names
+    assert not any(name.startswith(("exploit", "repair")) for name in names)
+    with file.open("a") as opened:
+        opened.write('{"of": "cut o')
+    assert main(line) == 0
+    assert json.loads(capsys.readouterr().out) == [first]
+    assert len(file.read_text().splitlines()) == 1  # nothing was proved again, and the torn line is gone
+    file.write_text('{"other": 1}\n')
+    assert main(line) == 2
+    assert f"{file}:1: no result of `simcluster check`" in capsys.readouterr().err

@@ -25,6 +25,7 @@ from simcluster.eval.proof.findings import Finding
 from simcluster.eval.proof.mending import REPAIRS
 from simcluster.eval.proof.pairs import OVER, UNNOTICED, Pair, check_pair, fits, sampled
 from simcluster.eval.proof.sweep import attack_whole, covering, exemptions, tally
+from simcluster.eval.runner.records import RunDirectoryError, read_results
 from simcluster.tasks.loader import ALL
 
 Result = dict[str, Any]
@@ -43,15 +44,22 @@ class How(NamedTuple):
     results: Path | None = None
 
     def known(self) -> dict[str, Result]:
-        """Results of the file that were made likewise, by what was checked."""
+        """Results of the file that were made likewise, by what was checked; a line that was cut off is taken out.
+
+        Raises:
+            RunDirectoryError: a line is no JSON object, or holds no result.
+        """
         if self.results is None or not self.results.exists():
             return {}
-        lines = [json.loads(line) for line in self.results.read_text().splitlines()]
-        return {
-            one["of"]: one["result"]
-            for one in lines
-            if (one["result"]["seed"], one["quick"], one["sample"]) == (self.seed, self.quick, self.sample)
-        }
+        found: dict[str, Result] = {}
+        for number, one in enumerate(read_results(self.results, mend=True), 1):
+            try:
+                likewise = (one["result"]["seed"], one["quick"], one["sample"]) == (self.seed, self.quick, self.sample)
+                if likewise:
+                    found[one["of"]] = one["result"]
+            except (KeyError, TypeError):
+                raise RunDirectoryError(f"{self.results}:{number}: no result of `simcluster check`") from None
+        return found
 
     def keep(self, of: str, result: Result) -> None:
         """Append a result to the file."""
