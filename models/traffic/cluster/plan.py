@@ -198,9 +198,7 @@ class PlanBuilder:
                 return self._plan.servers[index].spec.mix
         return ()
 
-    def _edge(
-        self, origin: Origin, call: CallSpec, name: EdgeKey, place: str, where: tuple[str | int, ...]
-    ) -> Edge:
+    def _edge(self, origin: Origin, call: CallSpec, name: EdgeKey, place: str, where: tuple[str | int, ...]) -> Edge:
         """The edge of a call to `place`: what its host's name stands for where it is made."""
         plan = self._plan
         address, destinations = self._resolver.resolve(origin, place, name.port)

@@ -239,7 +239,7 @@ def test_cost_does_not_depend_on_the_rate() -> None:
 
 
 def test_places_that_compute_are_bound_by_the_mean_of_their_work_and_not_by_the_most() -> None:
-    """Workers that wait for others, on a core of which two unequal operations need half; then it is away for a while."""
+    """Workers that wait for others, on a core of which two unequal operations need half, and which is away a while."""
 
     def operation(mean: str) -> dict[str, Any]:
         return {"work": exponential(mean), "steps": [{"call": {"service": "store", "timeout": "30s"}}]}
