@@ -23,9 +23,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import simcluster
+from simcluster.engine import discovery
 from simcluster.engine.content import Library
-from simcluster.engine.discovery import installed
 from simcluster.session.log import versions
 
 V = TypeVar("V")
@@ -36,7 +35,7 @@ VARIABLE = "SIMCLUSTER_CACHE"
 FILES_MAX, EDITIONS_MAX = 256, 3
 #: What others may bring into a world.
 _GROUPS = ("simcluster.apps", "simcluster.content", "simcluster.faults")
-_PACKAGE = Path(simcluster.__file__).parent
+_PACKAGE = Path(discovery.__file__).parents[1]
 _ENDING = ".world"
 
 
@@ -135,7 +134,7 @@ def _forget(places: Iterator[Path], keep: int) -> None:
 @cache
 def _edition() -> str:
     """A name for this program and its plug-ins as they are, and for what else the bytes of a world depend on."""
-    plugins = [one for group in _GROUPS for one in installed(group)]
+    plugins = [one for group in _GROUPS for one in discovery.installed(group)]
     modules = sorted({one.value.partition(":")[0].partition(".")[0] for one in plugins})
     summary = f"{sorted(versions().items())} {_dated((_PACKAGE, *_places(modules)))}"
     return hashlib.sha256(summary.encode()).hexdigest()[:16]
@@ -154,7 +153,7 @@ def _dated(roots: tuple[Path, ...]) -> str:
 def _places(modules: list[str]) -> Iterator[Path]:
     """Folders or files of top-level modules besides this package."""
     for name in modules:
-        spec = find_spec(name) if name != simcluster.__name__ else None
+        spec = find_spec(name) if name != _PACKAGE.name else None
         if spec is not None:
             yield from map(Path, spec.submodule_search_locations or [spec.origin or ""])
 
