@@ -156,7 +156,8 @@ class _Unpickler(pickle.Unpickler):
 
     def _copy(self, index: int) -> object:
         found: Any = self._lookup(index)
-        copy: object = found.copy() if self._salt is None or not isinstance(found, Sown) else found.resown(self._salt)
+        anew = self._salt is not None and issubclass(type(found), Sown)
+        copy: object = found.resown(self._salt) if anew else found.copy()
         return copy
 
     def _begin(self, index: int) -> object:
