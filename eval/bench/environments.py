@@ -1,9 +1,9 @@
 """Measures environments of `eval.training`: steps for a second of CPU over the tasks of `lite`, resets included.
 
-An episode is a reset and 20 steps: looks, a query, a wait, a change. Three kinds of reset are told apart: of an incident
-under a seed that nobody has drawn before, which lives from the healthy application (made once, not counted here) to the
-page; of one that another process has met, whose page is kept on disk; and of one that this process has met, which is a
-copy. Looks are steps that change nothing.
+An episode is a reset and 20 steps: looks, a query, a wait, a change. Three kinds of reset are told apart: of an
+incident under a seed that nobody has drawn before, which lives from the healthy application (made once, not counted
+here) to the page; of one that another process has met, whose page is kept on disk; and of one that this process has
+met, which is a copy. Looks are steps that change nothing.
 """
 
 from __future__ import annotations

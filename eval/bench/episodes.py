@@ -1,8 +1,8 @@
 """Measures episodes by the expert: CPU from the start of a process to the end of its work, imports and noise included.
 
 What a world needs before its page is made once for an application and kept (`eval.worlds.shelf`): it is there already
-when the clock starts, and what a process takes that may have to make it stands beside. From there on the episode is new:
-its seed is one whose page nobody keeps. The grade is apart: see `grading`.
+when the clock starts, and what a process takes that may have to make it stands beside. From there on the episode is
+new: its seed is one whose page nobody keeps. The grade is apart: see `grading`.
 """
 
 from __future__ import annotations

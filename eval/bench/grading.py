@@ -38,7 +38,7 @@ def measure_grading(progress: Callable[[str], None], names: Sequence[str] = (), 
 
 
 def cost_of(name: str, seed: int) -> tuple[float, float]:
-    """CPU seconds of an episode up to the end of the expert's work, and of its grade; from the boot, nothing is kept."""
+    """CPU seconds of an episode from the boot to the end of the expert's work, and of its grade."""
     os.environ[VARIABLE] = "0"
     began_s = time.process_time()
     episode = start(name, seed)
