@@ -16,6 +16,7 @@ import yaml
 from simcluster.api.objects import Json
 from simcluster.apps.cases import WORKERS, Users
 from simcluster.apps.history import usual_age
+from simcluster.apps.registry import home_of
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.engine.streams import Streams
@@ -184,7 +185,7 @@ def _empty(place: Place, seed: int, library: Library | None) -> World:
 def _come(world: World, place: Place) -> None:
     """What is in the cluster beside the application."""
     for app in place.also:
-        world.deploy(app, app)
+        world.deploy(app, home_of(app, world.library))
     if place.beside:
         world.apply(place.beside, namespace=place.namespace)
 
