@@ -337,7 +337,7 @@ class AggregateRun(RunState):
         column = int(np.nonzero(self.recorder.roots == edge)[0][0])
         amounts = np.zeros(len(self.recorder.roots))
         amounts[column] = answered
-        self.early[column] += answered
+        self.recorder.judged_early(edge, answered)
         self.recorder.answered(np.full(len(amounts), float(tick) * self.tick_ns), amounts)
         return answered
 
