@@ -88,8 +88,9 @@ class Wholes:
             _round_up(ended[:, place], parts, min(float(left[place]), float(surplus[place])), bool(doubtful[place]))
         left = there + begun - np.add.reduce(ended, axis=0)
         rests[1:BESIDE] -= ended
-        numbers = (each.astype(np.int64) for each in (begun, ended[0], ended[1:], beside, left))
-        return Period(*numbers, np.zeros(len(left), dtype=np.int64))
+        well, failed = ended[0].astype(np.int64), ended[1:].astype(np.int64)
+        begun_, beside_, left_ = (each.astype(np.int64) for each in (begun, beside, left))
+        return Period(begun_, well, failed, beside_, left_, np.zeros_like(left_))
 
 
 def _round_up(ended: Array, parts: Array, surplus: float, doubtful: bool) -> None:
