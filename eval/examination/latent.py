@@ -54,6 +54,7 @@ def latent(world: World, twin: World, namespace: str, changed: Iterable[ChangedF
         if name in open_there and name not in open_here
     ]
     found += [*_fewer(world, twin, namespace), *_misled(world, twin, namespace), *_unserved(world, twin, namespace)]
+    found += _unreached(world, twin, namespace, open_here)
     return [*found, *_longer_ways(world, twin, open_here), *_shut(world, twin, namespace)]
 
 
@@ -141,6 +142,28 @@ def _unserved(world: World, twin: World, namespace: str) -> Iterator[str]:
         wanted = {port["port"] for port in spec.get("ports") or ()}
         for port in [one for one in dead if one in wanted][:1]:
             yield f"nobody answers at port {port} of Service {name}, and somebody does without the incident"
+
+
+def _unreached(world: World, twin: World, namespace: str, nodes: list[str]) -> Iterator[str]:
+    """Services that lead somewhere in the twin, and here nowhere for who calls from some node that takes pods."""
+    for service in world.api.store.objects("services", namespace):
+        usual = twin.api.store.get("services", namespace, name_of(service))
+        address, there = service["spec"].get("clusterIP", "None"), (usual or service)["spec"].get("clusterIP", "None")
+        if usual is None or "None" in (address, there):
+            continue
+        for port in usual["spec"].get("ports") or ():
+            asked = port["port"], "", port.get("protocol", "TCP")
+            shut = [
+                node
+                for node in nodes
+                if node in twin.machines
+                and twin.network.route(node, there, *asked).backends
+                and not world.network.route(node, address, *asked).backends
+            ]
+            if shut:
+                where = ", ".join(shut)
+                yield f"Service {name_of(service)} leads nowhere from {where}, and somewhere without the incident"
+                break
 
 
 def _answering(world: World, namespace: str) -> dict[str, set[int]]:
