@@ -222,13 +222,13 @@ def _shut(world: World, twin: World, namespace: str) -> Iterator[str]:
     for (where, callee), pods in callers.items():
         if where != namespace or (where, callee) not in usual:
             continue
-        there = usual[where, callee][0]
+        there = usual[where, callee]
         kept = [
             f"{space}/{name}"
             for (space, name), mine in callers.items()
             if not all(_may(world, mine[0], pod) for pod in pods)
             and (space, name) in usual
-            and _may(twin, usual[space, name][0], there)
+            and all(_may(twin, usual[space, name][0], pod) for pod in there)
         ]
         if kept:
             more = f" and {len(kept) - 2} more" if len(kept) > 2 else ""
