@@ -11,7 +11,7 @@ from typing import Any
 
 from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import ApiObject, Json, thaw
+from simcluster.api.objects import ApiObject, Json, name_of, namespace_of, thaw
 from simcluster.api.resources import Resource
 from simcluster.faults import stores, ways
 from simcluster.faults.deployer import Deployer, redeploy
@@ -67,6 +67,8 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
     live = target.api.store.get(entry.storage, place.namespace, place.name)
     if "" in values:
         _replace(client, entry, place, live, values[""])
+        if place.kind == "MutatingWebhookConfiguration":
+            _renew(target, client, place)
         return
     if live is None:
         raise NoKnob(f"there is no {place} any more")
@@ -83,8 +85,12 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
         made = thaw(essence(live))  # what cannot be changed is made anew
         edit(made)
         _replace(client, entry, place, live, made)
+    _renew(target, client, place)
+
+
+def _renew(target: FaultTarget, client: Client, place: Place) -> None:
     for pod in readers_at_start(target.api.store, place):
-        client.delete("pods", place.namespace, pod)
+        client.delete("pods", namespace_of(pod), name_of(pod))
 
 
 def _replace(client: Client, entry: Resource, place: Place, live: ApiObject | None, wanted: Json | None) -> None:

@@ -37,7 +37,8 @@ def _findings(folder: AppFolder, seed: int, library: Library | None) -> Iterator
     if not folder.text("manifests.yaml"):
         return  # programs that others deploy
     try:
-        place = Place(behaviour.application, behaviour.namespace, case.users, observed=False, workers=case.workers)
+        name, namespace = behaviour.application, behaviour.namespace
+        place = Place(name, namespace, case.users, observed=False, workers=case.workers, also=case.also)
         world = HEALTHY.deployed(place, seed, library)
     except (ValueError, NotAnIncident) as error:
         yield Finding("it becomes healthy", False, str(error))

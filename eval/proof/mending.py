@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from pydantic import Field
 
-from simcluster.api.objects import ApiObject, Json, controller_of, name_of, thaw
+from simcluster.api.objects import ApiObject, Json, controller_of, name_of, namespace_of, thaw
 from simcluster.api.quantity import to_millicores
 from simcluster.control.nodes.readiness import ready_status
 from simcluster.engine import format_rfc3339
@@ -125,7 +125,7 @@ def _tried(repair: Repair, marks: list[dict[str, str]], fork: Mended) -> Finding
         kind, _, of = label.partition("/")
         place = Place(_WITH_READERS.get(kind, ""), fork.task.namespace, of)
         for pod in readers_at_start(fork.world.api.store, place):
-            fork.kubectl(f"delete pod {pod} -n {fork.task.namespace}")
+            fork.kubectl(f"delete pod {name_of(pod)} -n {namespace_of(pod)}")
     fork.wait("90s")
     verdict = fork.examined()
     return Finding(name, verdict.passed, verdict.why_not)

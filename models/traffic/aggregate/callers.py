@@ -9,6 +9,7 @@ Of one edge all callers (replicas, clients) are taken together, but for what bud
 
 from __future__ import annotations
 
+from functools import lru_cache
 from types import ModuleType
 
 import numpy as np
@@ -436,11 +437,7 @@ class Callers:
     def answer(self, tick: int, edge: int, amount: float, age: int) -> float:
         """Attempts of about one age were answered in time and leave the ring; how many there were."""
         longest = max(1, int(self.layout.timeout_ticks[edge]) - 1)
-        ages = np.arange(1, longest + 1)
-        nearest = min(max(age, 1), longest)
-        # the nearest ages first, of two equally near ones the older
-        ages = ages[np.argsort(2 * np.abs(ages - nearest) + (ages < nearest), kind="stable")]
-        slots = (tick - ages) % self.slots
+        slots = (tick - _nearest_first(longest, min(max(age, 1), longest))) % self.slots
         inside = np.add.reduce(self.flying[slots, :, edge], axis=1)
         before = np.cumsum(inside)
         gone = np.minimum(np.maximum(amount - (before - inside), 0.0), inside)
@@ -525,6 +522,15 @@ class Callers:
             inside = inside + np.add.reduce(self._error_mix, axis=0)
         result: Array = inside
         return result
+
+
+@lru_cache(maxsize=1024)
+def _nearest_first(longest: int, nearest: int) -> Index:
+    """Ages from 1 to the longest, the nearest first, of two equally near ones the older."""
+    ages = np.arange(1, longest + 1)
+    found = ages[np.argsort(2 * np.abs(ages - nearest) + (ages < nearest), kind="stable")]
+    found.setflags(write=False)
+    return found
 
 
 def spread(backoff: Backoff, number: int, tick_ns: int) -> list[float]:

@@ -202,7 +202,7 @@ class PlanBuilder:
         """The edge of a call to `place`: what its host's name stands for where it is made."""
         plan = self._plan
         address, destinations = self._resolver.resolve(origin, place, name.port)
-        key = self._streams.key("traffic", *name, *where)
+        key = self._streams.fresh_key("traffic", *name, *where)
         edge = Edge(len(plan.edges), call, name.host, name.port, address, key)
         plan.edges.append(edge)
         self._keys.append(name)
