@@ -324,11 +324,11 @@ class _Telling:
     def _failures(self, failed: NDArray[np.int64], due: list[Triple]) -> list[tuple[int, int, int, float]]:
         """Edge, kind and count; they are known now."""
         kinds = self._hot.table.kinds
-        told = {(edge, kind): count for edge, kind, count in due}
+        ended = {(edge, kind): count for edge, kind, count in due}
         for edge, kind in np.argwhere(failed.T).tolist():
             name = edge, int(kinds[edge, kind])
-            told[name] = told.get(name, 0) + int(failed[kind, edge])
-        return [(edge, kind, count, 0.0) for (edge, kind), count in told.items()]
+            ended[name] = ended.get(name, 0) + int(failed[kind, edge])
+        return [(edge, kind, count, 0.0) for (edge, kind), count in ended.items()]
 
     def _serve(self, flow: Flow) -> None:
         """Requests of every server, and what its log says."""
@@ -462,7 +462,9 @@ class _Telling:
         wiring, engine, open_ = self._wiring, self._hot.live.engine, self._open
         identities = [f"{load.namespace}/{load.name}" for load in wiring.loads.values()]
         counts = [self._tally.loads[name] for name in wiring.loads]
-        told = [[each.arrivals, each.ok, *(each.failed[kind] for kind in FAILURES), each.attempts] for each in counts]
+        amounts = [
+            [each.arrivals, each.ok, *(each.failed[kind] for kind in FAILURES), each.attempts] for each in counts
+        ]
         recorder = engine.recorder
         roots = [recorder.roots[recorder.columns[recorder.names.index(name)]] for name in wiring.loads]
         early, most = (
@@ -476,7 +478,7 @@ class _Telling:
         known = [[(KINDS[kind], n) for edge, kind, n in due if edge in edges] for edges in edges_of]
         gone = [sum(n for _, n in each) for each in known]  # integers
         later = [sum(int(self._accounts.bad[edge]) for edge in edges) for edges in edges_of]  # integers
-        rows = np.array(told).T.reshape(BESIDE + 1, -1)
+        rows = np.array(amounts).T.reshape(BESIDE + 1, -1)
         seen = self._requests.pass_hot(identities, gone, later, rows, early, most, doubtful)
         found = {}
         for place, (name, identity) in enumerate(zip(wiring.loads, identities, strict=True)):
