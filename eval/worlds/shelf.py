@@ -31,8 +31,9 @@ V = TypeVar("V")
 
 #: The environment's word on where to keep, or `0`.
 VARIABLE = "SIMCLUSTER_CACHE"
-#: So many files of one edition of the program are kept, those that were used last, and so many editions.
-FILES_MAX, EDITIONS_MAX = 256, 3
+#: So many files (about a megabyte each) of one edition of the program are kept, those that were used last, and so many
+#: editions.
+FILES_MAX, EDITIONS_MAX = 512, 3
 #: What others may bring into a world.
 _GROUPS = ("simcluster.apps", "simcluster.content", "simcluster.faults")
 _PACKAGE = Path(discovery.__file__).parents[1]

@@ -10,6 +10,7 @@ import pytest
 
 from simcluster import tasks
 from simcluster.engine.content import Library
+from simcluster.eval.episode.start import Starts
 from simcluster.eval.worlds import shelf
 from simcluster.eval.worlds.healthy import PASTS, Healthy
 from simcluster.world import World
@@ -69,6 +70,26 @@ def test_a_world_from_the_folder_is_the_one_that_is_made(
     assert [(path, path.stat().st_ino) for path in _files(folder)] == before
     monkeypatch.setenv(shelf.VARIABLE, "0")
     assert _future(Healthy().of(KIOSK, seed, LIBRARY)) == made
+
+
+def test_an_episode_from_the_folder_is_the_one_that_is_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    episodes = [Starts(worlds=Healthy()).start(TASK, 1, library=LIBRARY)]
+    with monkeypatch.context() as patch:
+        patch.setattr(Starts, "_run", _nobody)
+        episodes.append(Starts(worlds=Healthy()).start(TASK, 1, library=LIBRARY))
+        files = _files(folder)
+        with pytest.raises(AssertionError, match="one was made"):
+            Starts(worlds=Healthy()).start(TASK, 1 + PASTS, library=LIBRARY)
+    reports = []
+    for episode in episodes:
+        answers = [
+            episode.kubectl(line).stdout
+            for line in ("get pods -n kiosk -o yaml", "rollout undo deployment/kiosk -n kiosk")
+        ]
+        reports.append((answers, episode.finish().to_dict()))
+    assert reports[0] == reports[1]
+    Starts(worlds=Healthy()).start(TASK, 1 + PASTS, library=LIBRARY)
+    assert _files(folder) == files  # of training's seeds none is kept
 
 
 def test_seeds_of_one_past_share_it_and_nothing_after() -> None:
