@@ -166,11 +166,11 @@ class PlanBuilder:
         sandbox = server.container.sandbox
         names = sandbox.names or cluster_first(self._network.dns, sandbox.namespace)
         address = sandbox.address if self._network.per_client else ""
-        return Origin((server.node,), sandbox.namespace, names, address)
+        return Origin((server.node,), sandbox.namespace, names, address, sandbox.hosts)
 
     def _enter(self, load: UserLoad) -> list[Edge]:
         nodes = (load.from_node,) if load.from_node else self._resolver.entry_nodes()
-        origin = Origin(nodes, load.namespace, None, OUTSIDE if self._network.isolation else "")
+        origin = Origin(nodes, load.namespace, None, OUTSIDE if self._network.guarded else "")
         port = load.port or self._resolver.first_port(origin, load.service)
         edges = []
         load.described = self._mix_of(origin, load.service, port) or load.described
