@@ -254,7 +254,7 @@ def _read_words(rest: str, seconds: int, nanoseconds: int, *, given: bool) -> tu
             moved -= _ZONES[match[1]] * 3600
             timed = False
         elif match := re.match(r"(now|today|midnight|noon|yesterday|tomorrow|utc|gmt|z\b|\+00:?00\b)", rest):
-            days += {"yesterday": -1, "tomorrow": 1}.get(match[1], 0)
+            moved += {"yesterday": -86_400, "tomorrow": 86_400}.get(match[1], 0)
             timed = timed and match[1] not in ("utc", "gmt", "z")
             clock, nanoseconds = {"midnight": (0, 0), "noon": (43_200, 0)}.get(match[1], (clock, nanoseconds))
         elif match := re.match(

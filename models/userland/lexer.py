@@ -449,7 +449,7 @@ class Lexer:
         ]
         if operator[:1] in ("/", ":") and text[self.position : self.position + 1] in ("/", ":"):
             self.position += 1
-            words.append(tuple(self._argument("}", quoted)))
+            words.append(tuple(self._argument("}", quoted and operator[:1] != "/")))
         if self.position >= len(text):
             self.position = start
             raise self.fail("}")

@@ -27,7 +27,7 @@ def tar(call: Call) -> Outcome:
     # In a cluster of letters `f` takes the next word.
     given = parse(
         args,
-        "cxtvzjJphPkmwW",
+        "cxtvzjJphPkmwWO",
         "fCTX exclude strip-components transform",
         {
             "create": "c",
@@ -38,6 +38,7 @@ def tar(call: Call) -> Outcome:
             "directory": "C",
             "verbose": "v",
             "gzip": "z",
+            "to-stdout": "O",
             "exclude": "exclude",
             "strip-components": "strip-components",
         },
@@ -63,6 +64,8 @@ def tar(call: Call) -> Outcome:
             verbose=given.has("v"),
             excluded=given.values.get("exclude", ""),
         )
+    if modes[0] == "x" and given.has("O"):
+        return _printed(call, name, given.words)
     return _open(
         call,
         name,
@@ -152,13 +155,49 @@ def _add(call: Call, archive: tarfile.TarFile, path: str, shown: list[str]) -> N
     archive.addfile(info, io.BytesIO(data))
 
 
-def _open(call: Call, name: str, folder: str, words: list[str], *, listing: bool, verbose: bool, strip: int) -> Outcome:
+def _data(call: Call, name: str) -> bytes | Outcome:
+    """An archive without its compression, or what is said of one that cannot be read."""
     try:
-        data = unpacked(raw(call.read(name)))
+        return unpacked(raw(call.read(name)))
     except FileError as problem:
         more = "tar: Error is not recoverable: exiting now\n" if call.gnu else ""
         said = f"tar: {name}: Cannot open: {problem}\n" if call.gnu else f"tar: can't open '{name}': {problem}\n"
         return Outcome(stderr=said + more, code=2 if call.gnu else 1)
+
+
+def _no_archive(call: Call) -> Outcome:
+    more = "tar: Exiting with failure status due to previous errors\n" if call.gnu else ""
+    said = "tar: This does not look like a tar archive\n" if call.gnu else "tar: invalid tar magic\n"
+    return Outcome("", said + more, 2 if call.gnu else 1)
+
+
+def _wanted(name: str, words: list[str]) -> bool:
+    """Whether a member is named by the words: it, or a folder above it; all are where there are none."""
+    return not words or any(
+        name.rstrip("/") == word.rstrip("/") or name.startswith(word.rstrip("/") + "/") for word in words
+    )
+
+
+def _printed(call: Call, name: str, words: list[str]) -> Outcome:
+    """The contents of an archive's files, one after the other (`-xO`)."""
+    data = _data(call, name)
+    if isinstance(data, Outcome):
+        return data
+    out = b""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            for info in archive:
+                source = archive.extractfile(info) if _wanted(info.name, words) and info.isfile() else None
+                out += source.read() if source is not None else b""
+    except (tarfile.TarError, EOFError, OSError):
+        return _no_archive(call)
+    return call.done(out.decode("utf-8", "surrogateescape"))
+
+
+def _open(call: Call, name: str, folder: str, words: list[str], *, listing: bool, verbose: bool, strip: int) -> Outcome:
+    data = _data(call, name)
+    if isinstance(data, Outcome):
+        return data
     out = []
     target = call.path(folder)
     there = call.files.look(target)
@@ -170,19 +209,14 @@ def _open(call: Call, name: str, folder: str, words: list[str], *, listing: bool
     try:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             for info in archive:
-                if words and not any(
-                    info.name.rstrip("/") == word.rstrip("/") or info.name.startswith(word.rstrip("/") + "/")
-                    for word in words
-                ):
+                if not _wanted(info.name, words):
                     continue
                 shown = info.name + ("/" if info.isdir() else "")
                 out.append(_long(info, shown) if listing and verbose else shown)
                 if not listing:
                     _extract(call, archive, info, target, strip)
     except (tarfile.TarError, EOFError, OSError):
-        more = "tar: Exiting with failure status due to previous errors\n" if call.gnu else ""
-        said = "tar: This does not look like a tar archive\n" if call.gnu else "tar: invalid tar magic\n"
-        return Outcome("", said + more, 2 if call.gnu else 1)
+        return _no_archive(call)
     return call.done("".join(line + "\n" for line in out) if listing or verbose else "", failed=2)
 
 

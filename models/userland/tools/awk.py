@@ -86,7 +86,7 @@ def _commands(
         made.append(("emit", 1, out[at:place]))
         at = place
         try:
-            inner = compile_script(command, call.place.face.shell)
+            inner = compile_script(f"({command}\n)", call.place.face.shell)
         except ShellSyntaxError:
             made.append(("emit", 2, f"sh: 1: Syntax error in {command}\n"))
             continue

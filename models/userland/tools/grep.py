@@ -58,6 +58,10 @@ _LONG = {
 }
 
 
+#: The long options that BusyBox takes, and the end of options.
+_PLAIN = ("--", "--color")
+
+
 def grep(call: Call) -> Outcome:
     """Print lines that match."""
     given = parse(
@@ -67,7 +71,9 @@ def grep(call: Call) -> Outcome:
         _LONG,
     )
     if not call.gnu:
-        unknown = next((word for word in call.args if word.startswith("--") and len(word) > 2), "")
+        unknown = next(
+            (word for word in call.args if word.startswith("--") and word.partition("=")[0] not in _PLAIN), ""
+        )
         if unknown or given.has("P"):
             return _usage(call, f"unrecognized option '{unknown}'" if unknown else "invalid option -- 'P'")
     if given.problem:

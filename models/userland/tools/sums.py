@@ -92,9 +92,8 @@ def base64(call: Call) -> Outcome:
         short = len(whole) % size
         if short:
             rest = rest or b"?"
-            whole = whole[: len(whole) - short] + (
-                whole[len(whole) - short :] + b"=" * (size - short) if short > 1 else b""
-            )
+            filled = whole[len(whole) - short :] + b"=" * (size - short)
+            whole = whole[: len(whole) - short] + (filled if short > 1 and call.gnu else b"")
         try:
             decoded = codec.b64decode(whole) if wide else codec.b32decode(whole)
         except ValueError:
