@@ -226,6 +226,7 @@ class Process(Expander):
             "BASH_VERSION": "5.2.21(1)-release",
             "UID": str(self.runner.place.who.uid),
             "BASH": "/bin/bash",
+            "HOSTNAME": self.runner.place.host,
             "EUID": str(self.runner.place.who.uid),
             "HOSTTYPE": "x86_64",
             "OSTYPE": "linux-gnu",
