@@ -450,7 +450,7 @@ class Processes(ABC):
         if not self.place.face.bash:
             return SYNTAX
         plain = not problem.deadly or any(word in str(problem) for word in ("bad sub", "readonly"))
-        within = process.pid != process.shell_pid  # a subshell, or what `set -e` ends, says 1
+        within = process.parent and process.pid != process.shell_pid  # a subshell, or what `set -e` ends, says 1
         return 1 if plain or within or process.options.get("e") else NOT_FOUND
 
     def _unread(self, process: Process) -> bool:

@@ -1,6 +1,7 @@
 """Hostile inputs over the three places and the programs in containers: each in a process of its own, with a clock.
 
-None takes more than two seconds of a quiet processor, 200 MB or raises an error to the caller. Whole (`pytest --whole`): 512 inputs.
+None takes more than two seconds of a quiet processor or 200 MB, or raises an error to the caller. Whole
+(`pytest --whole`): 512 inputs.
 """
 
 from __future__ import annotations
