@@ -415,11 +415,20 @@ def _of_another(hit: Hit, longer: Hit, family: str, known: Known) -> bool:
 
 
 def _nearer(other: Named, one: Named, found: Sequence[Token]) -> bool:
-    """Whether what is said of the subject of one is said of that of another, which stands between."""
+    """Whether what is said of the subject of one is said of that of another, which stands between.
+
+    A verb is no subject: "the probe is *configured* against the wrong port" speaks of the probe.
+    """
     if other is one or other.family in words("general"):
         return False
+    if one.family in words("carriers") and 0 <= other.subject.start - one.subject.end <= 1:
+        return True  # "environment variable GOGC": what it is called says what it is
     said, same = one.predicate, other.predicate
     if said is None or same is None or max(said.start, same.start) >= min(said.end, same.end):
+        return False
+    if found[one.subject.start].text in words("verbal"):
+        return other.subject.end <= one.subject.start
+    if found[other.subject.start].text in words("verbal"):
         return False
     if not one.subject.end <= other.subject.start < said.start:
         return False
