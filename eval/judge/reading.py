@@ -246,7 +246,7 @@ class _Claims:
     def _of_a_kind(self, sentence: Sentence, one: Evidence) -> bool:
         """Whether it is said of an object that is named and cannot have it: a ClusterRole is "the role".
 
-        So is what only those of certain names can have, if none of these is named: what a ClusterRole grants, no store does.
+        So is what only those of certain names can have, if none of these is named: a ClusterRole's grants, no store's.
         """
         family, word = vocabulary().families[one.family], sentence.found[one.anchor].text.rstrip("s")
         mentions = [m for each in self._parsed for m in each.mentions if m.sure]
