@@ -127,7 +127,7 @@ def read(answer: str | Mapping[str, Any], inventory: Sequence[str]) -> Reading:
     reading.mentioned = list(dict.fromkeys(m.name for one in parsed for m in one.mentions))
     reading.ways = list(dict.fromkeys(way for one in parsed for way in one.ways))
     stated = _Claims(parsed, known).stated()
-    _settle(reading, parsed, stated)
+    _settle(reading, parsed, stated, known)
     return reading
 
 
@@ -433,7 +433,16 @@ def _listed(sentence: Sentence, one: Mention, other: Mention) -> bool:
     )
 
 
-def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[Stated]) -> None:
+def _done_by(sentence: Sentence, one: Stated, known: Roster) -> Stated:
+    """What only follows, given to who does that from which it follows: "a opens connections, so b's table is full"."""
+    can = set(vocabulary().families[one.family].kinds)
+    spans = [span for span in sentence.spans if span.role == "cause"]
+    does = [m for m in sentence.mentions for span in spans if span.start <= m.start < span.end and m.sure]
+    doer = next((m.name for m in does if not m.address and can & known.kinds[m.name]), "")
+    return one._replace(owners=(doer,)) if doer else one
+
+
+def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[Stated], known: Roster) -> None:
     """What is claimed in the end: the causes, without what follows from them."""
     said = [one for one in stated if one.role in ("cause", "said")]
     said = said or [one for one in stated if one.role == "aside"]
@@ -448,7 +457,9 @@ def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[State
     if not reading.stated:
         # what is said to follow from something that is no known kind of cause
         reading.stated = [
-            one for one in stated if one.role == "effect" and not one.felt and one.family not in words("general")
+            _done_by(parsed[one.sentence], one, known)
+            for one in stated
+            if one.role == "effect" and not one.felt and one.family not in words("general")
         ]
     claimed = {one.family for one in stated if one.role in ("cause", "said")}
     reading.denied = sorted({one.family for one in stated if one.role == "denied"} - claimed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -28,6 +29,8 @@ from simcluster.eval.judge.vocabulary import (
 Known = Mapping[str, Sequence[tuple[str, Pattern]]]
 Role = Literal["cause", "said", "effect", "aside", "denied", "void"]
 
+#: A key of several words before its value is a name: `atlas-disk-full=true`.
+_KEY = re.compile(r"\w[\w./]*(?:-[\w./]+)+(?==)")
 #: Marks that end the reach of a denial.
 _MARKS = frozenset(
     [",", "(", ")", ":", ";", ".", "—", "–", "-", "->", "=>", "→", "and", "but", "only", "just", "simply"]
@@ -121,6 +124,7 @@ class Sentence:
         self.text = text
         self.found = tokens(text)
         self.mentions = roster.mentions(text, self.found)
+        self._keys = [match.span() for match in _KEY.finditer(text)]
         self.hits = sorted([*lexicon().hits(self.found), *self._kinds(roster)])
         self._cues: dict[str, list[Hit]] = {}
         for hit in self.hits:
@@ -332,6 +336,8 @@ class Sentence:
 
     def _in_name(self, hit: Hit) -> bool:
         """Whether the word is a name, or a piece of one (`user-service`) or of a term (`node selector`)."""
+        if any(begun <= self.found[hit.start].start < end for begun, end in self._keys):
+            return True
         behind = self.found[hit.end].text if hit.end < len(self.found) else ""
         if self.found[hit.end - 1].text == "service" and behind in ("account", "accounts"):
             return True  # of another thing

@@ -15,7 +15,7 @@ from tests.eval.judge.labelled_set import Agreement, Case, agreement, cases, fir
 #: At most so many of the wrong may be accepted, and of the right refused.
 WRONG_MAX, RIGHT_MAX = 0.03, 0.08
 #: Files of texts by the order in which the reader met them.
-NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 CONTACTS = tuple(f"{number}_contact" for number in NUMBERS)
 
 
