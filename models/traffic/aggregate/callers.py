@@ -516,12 +516,30 @@ class Callers:
         """Attempts of every edge whose fate is open or not counted yet, and those that wait to be made again."""
         inside = np.add.reduce(np.add.reduce(self.flying, axis=0), axis=0) * self.layout.timed
         inside = inside + np.add.reduce(self.open, axis=0) + np.add.reduce(self.rejected, axis=0) + self._refusals
-        if self._ring:
-            inside = inside + np.add.reduce(np.add.reduce(self.delayed, axis=0), axis=0)
+        inside = inside + self.waiting()
         if self._error_mix is not None:
             inside = inside + np.add.reduce(self._error_mix, axis=0)
         result: Array = inside
         return result
+
+    def answered(self, tick: int, latency: Array, quality: Array) -> Array:
+        """Of the attempts in flight of edges with a timeout, those that have been answered well and are not judged.
+
+        Args:
+            tick: the next one.
+            latency: of every edge's attempts, in ticks; `quality`: the share of them that succeeds.
+        """
+        ages = (tick - 1 - np.arange(self.slots)) % self.slots + 1
+        there = np.add.reduce(self.flying, axis=1) * (ages[:, None] - 0.5 >= latency)
+        found: Array = np.add.reduce(there, axis=0) * np.minimum(np.maximum(quality, 0.0), 1.0) * self.layout.timed
+        return found
+
+    def waiting(self) -> Array:
+        """Attempts of every edge that are still to be made, after a failed one."""
+        if not self._ring:
+            return np.zeros(self.layout.edges)
+        found: Array = np.add.reduce(np.add.reduce(self.delayed, axis=0), axis=0)
+        return found
 
 
 @lru_cache(maxsize=1024)

@@ -339,7 +339,7 @@ class AggregateRun(RunState):
         answered = self.callers.answer(tick, edge, amount, int(took))
         amounts = np.zeros(len(self.recorder.roots))
         amounts[column] = answered
-        self.early[column] += answered
+        self.recorder.judged_early(edge, answered)
         self.recorder.answered(np.full(len(amounts), float(tick) * self.tick_ns), amounts)
         return answered
 
