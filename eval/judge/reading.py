@@ -214,8 +214,8 @@ class _Claims:
     def stated(self) -> list[Stated]:
         found = self._given([sentence.evidence for sentence in self._parsed])
         found = [one for one in found if one.owners or not vocabulary().families[one.family].names] or found
-        meant = {one.family for one in found if one.role in ("cause", "said") and self._fits(one)}
-        found = [one._replace(role="aside") if one.role in ("cause", "said") and self._strays(one, meant) else one
+        fit = {one.family for one in found if one.role in ("cause", "said") and self._fits(one)}
+        found = [one._replace(role="aside") if one.role in ("cause", "said") and self._strays(one, fit) else one
                  for one in found]  # fmt: skip
         if any(one.role in ("cause", "said", "aside") and one.family != "crash" for one in found):
             return found
