@@ -6,12 +6,16 @@ a part measures (temperatures, counters, fills), which follows from these.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from simcluster.engine import SECOND
+from simcluster.models.machine.hosttools import iptool
+from simcluster.models.machine.hosttools.packetrules import rule_of
 from simcluster.models.machine.kernel import chrony
 from simcluster.models.machine.kernel.clock import UNIT
+from simcluster.models.machine.kernel.packetfilter import ACCEPT
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.storage import Disk, SlowMode
 
@@ -44,6 +48,9 @@ def facts_of(machine: Machine) -> dict[str, Values]:
             "wrong": abs(offset_ns) > _CLOCK_NS,
         },
         "sysctl": machine.os.sysctls.writable(),
+        "filter": {chain: [rule.text for rule in rules] for chain, rules in machine.os.filter.chains.items()},
+        "filter/policy": dict(machine.os.filter.policies),
+        "route": {net: f"via {address}" for net, address in iptool.routes(machine).items()},
         "syscalls": {str(number): str(rule) for number, rule in machine.os.syscalls.rules.items()},
         "file": {f"/{path}": text for path, text in machine.files.below("/") if not f"/{path}".startswith(_OWN_FILES)},
     }
@@ -59,6 +66,9 @@ def facts_of(machine: Machine) -> dict[str, Values]:
         }
     if machine.built_storage is not None:
         found |= {f"disk/{name}": _disk(disk) for name, disk in machine.built_storage.disks.items()}
+    for container in machine.runtime.containers() if machine.cpu.halted else ():
+        if container.halted:
+            found[f"process/{container.spec.pod_name}/{container.spec.name}"] = {"state": "stopped"}
     for unit in machine.units.units.values():
         found[f"unit/{unit.name.removesuffix('.service')}"] = {
             "active": unit.active,
@@ -128,6 +138,19 @@ def put(machine: Machine, part: str, values: Mapping[str, Any]) -> None:
     elif kind == "syscalls":
         for number in values:
             machine.os.syscalls.remove(int(number))
+    elif kind == "filter":
+        for chain, wanted in values.items():
+            if name:
+                machine.os.filter.end(chain, wanted or ACCEPT)
+            else:
+                machine.os.filter.put(chain, tuple(rule_of(shlex.split(text)) for text in wanted or ()))
+    elif kind == "route":
+        for net, way in values.items():
+            iptool.route(machine, net, there=way is not None)
+    elif kind == "process":
+        for container in machine.runtime.containers():
+            if f"{container.spec.pod_name}/{container.spec.name}" == name and values.get("state") is None:
+                container.go_on()
     elif kind == "file":
         _write_files(machine, values)
     elif kind == "nic":

@@ -168,6 +168,12 @@ class Incident:
         counted = [index for index in sorted(self.record) if harmless or not self.steps[index].harmless]
         return net([self.record[index] for index in counted])
 
+    def lost(self) -> tuple[ChangedFact, ...]:
+        """What a circumstance took away and a cause kept from coming back: who mends that makes it again, too."""
+        counted = [index for index in sorted(self.record) if self.steps[index].harmless]
+        found = net([self.record[index] for index in counted])
+        return tuple(fact for fact in found if not fact.path and fact.after is None)
+
     def _deployments(self, name: str) -> list[ApiObject]:
         found = self.target.api.store.objects("deployments.apps", self.namespace)
         return [one for one in found if fnmatchcase(name_of(one), name)]

@@ -1,13 +1,14 @@
-"""Who has read a ConfigMap or a Secret when he started, and does not look again.
+"""Whom a change of an object reaches only when he is made anew.
 
-Environment, parts of a volume, and what init containers read.
+Who has read a ConfigMap or a Secret when he started, and does not look again: environment, parts of a volume, and what
+init containers read. And pods to which an admission webhook gave other resources than their template has.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from simcluster.api.objects import ApiObject, name_of
+from simcluster.api.objects import ApiObject, namespace_of
 from simcluster.api.store import Store
 from simcluster.faults.facts import Place
 
@@ -18,11 +19,32 @@ _REFERENCES = {
 }
 
 
-def readers_at_start(store: Store, place: Place) -> list[str]:
-    """Names of the pods which an object that changes does not reach until they are made anew."""
+#: Kinds of owners with a template of pods, and where they are kept.
+_OWNERS = {"ReplicaSet": "replicasets.apps", "StatefulSet": "statefulsets.apps", "DaemonSet": "daemonsets.apps"}
+
+
+def readers_at_start(store: Store, place: Place) -> list[ApiObject]:
+    """The pods which an object that changes does not reach until they are made anew."""
+    if place.kind == "MutatingWebhookConfiguration":
+        return [pod for pod in store.objects("pods") if _changed_on_admission(store, pod)]
     if place.kind not in _REFERENCES:
         return []
-    return [name_of(pod) for pod in store.objects("pods", place.namespace) if _reads(pod, place)]
+    return [pod for pod in store.objects("pods", place.namespace) if _reads(pod, place)]
+
+
+def _changed_on_admission(store: Store, pod: ApiObject) -> bool:
+    """Whether its containers have limits that neither their template nor a LimitRange gives them."""
+    namespace = namespace_of(pod)
+    owner = next((one for one in pod["metadata"].get("ownerReferences") or () if one["kind"] in _OWNERS), None)
+    template = store.get(_OWNERS[owner["kind"]], namespace, owner["name"]) if owner else None
+    if template is None or any(True for _ in store.objects("limitranges", namespace)):
+        return False
+    wanted = {one["name"]: _limits(one) for one in template["spec"]["template"]["spec"]["containers"]}
+    return any(_limits(one) != wanted.get(one["name"], _limits(one)) for one in pod["spec"]["containers"])
+
+
+def _limits(container: Any) -> dict[str, str]:
+    return dict(_of(container.get("resources") or {}, "limits"))
 
 
 def _reads(pod: ApiObject, place: Place) -> bool:

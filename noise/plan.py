@@ -138,7 +138,7 @@ class NoisePlan:
     def start(self) -> None:
         """Begin the schedule, counted from now."""
         self.silent = False
-        delay = self.target.sim.stream("noise", self.profile.id, "first").uniform_ns(
+        delay = self.target.sim.streams.fresh("noise", self.profile.id, "first").uniform_ns(
             self.profile.first_min, self.profile.first_max
         )
         self.target.sim.after(delay, self._disturb)
@@ -151,7 +151,7 @@ class NoisePlan:
         if self.silent:
             return
         sim = self.target.sim
-        stream = sim.stream("noise", self.profile.id, self._count)
+        stream = sim.streams.fresh("noise", self.profile.id, self._count)
         self._count += 1
         left = list(self.kinds)
         for _ in range(self.profile.at_once):

@@ -105,7 +105,7 @@ class Task(Piece):
         app: id of the application.
         namespace: where the application is deployed.
         beside: manifests of what runs beside it, applied with it: other programs, policies, routes of its team.
-        also: other applications of the cluster, each in the namespace of its name: `ingress-nginx`.
+        also: other applications of the cluster, each in its usual namespace: `ingress-nginx`.
         workers: how many nodes the cluster has beside its control plane.
         users: who uses it.
         ticket: what pages the operator, where no signal does or should; nothing watches such a cluster. All others have

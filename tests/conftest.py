@@ -13,6 +13,8 @@ from tests.pins import Pins
 
 # To the same bits, and no process of a test waits for a compiler: the tests of the accelerator switch it on themselves.
 os.environ.setdefault("SIMCLUSTER_ACCELERATOR", "off")
+# Worlds that tests begin with are made once for all workers, and again whenever a file of the program has changed.
+os.environ.setdefault("SIMCLUSTER_CACHE", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "worlds"))
 #: The same examples in every run, however slow the machine is.
 settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")

@@ -1,7 +1,8 @@
 """Measures environments of `eval.training`: steps for a second of CPU over the tasks of `lite`, resets included.
 
-An episode is a reset and 20 steps: looks, a query, a wait, a change. Two kinds of reset are told apart: of an incident
-that the process meets for the first time, which lives from the boot of the cluster to the page, and of one that it has
+An episode is a reset and 20 steps: looks, a query, a wait, a change. Three kinds of reset are told apart: of an
+incident under a seed that nobody has drawn before, which lives from the healthy application (made once, not counted
+here) to the page; of one that another process has met, whose page is kept on disk; and of one that this process has
 met, which is a copy. Looks are steps that change nothing.
 """
 
@@ -13,7 +14,9 @@ from collections.abc import Callable, Sequence
 
 from simcluster import tasks
 from simcluster.eval.bench.bench import Measurement
+from simcluster.eval.episode.start import Starts
 from simcluster.eval.training.environment import IncidentEnv
+from simcluster.eval.worlds.healthy import HEALTHY, PASTS
 
 #: What is promised: steps for a second of one core, of whole episodes and of looks.
 LEAST_STEPS, LEAST_LOOKS = 20.0, 200.0
@@ -34,19 +37,25 @@ _REPEATS = 30
 def measure_environments(
     progress: Callable[[str], None], names: Sequence[str] = (), seed: int = 0
 ) -> list[Measurement]:
-    """Steps a second of CPU of first and of later episodes, and of looks."""
-    spent: dict[str, list[float]] = {"first": [], "again": [], "looks": []}
+    """Steps a second of CPU of first and of later episodes, and of looks. The seed is below `PASTS`."""
+    assert seed < PASTS, seed
+    spent: dict[str, list[float]] = {"drawn": [], "first": [], "again": [], "looks": []}
     for name in names or tasks.suite("lite"):
         progress(name)
+        Starts(worlds=HEALTHY).start(name, seed)  # another process
         env = IncidentEnv(name)
+        spent["drawn"].append(_episode(env, seed + PASTS))
         spent["first"].append(_episode(env, seed))
         spent["again"] += [_episode(env, seed) for _ in range(2)]
         spent["looks"].append(_looks(env, seed))
-    first, again = (len(LINES) * len(spent[each]) / math.fsum(spent[each]) for each in ("first", "again"))
+    drawn, first, again = (
+        len(LINES) * len(spent[each]) / math.fsum(spent[each]) for each in ("drawn", "first", "again")
+    )
     looks = _REPEATS * len(_LOOKS) * len(spent["looks"]) / math.fsum(spent["looks"])
     steps, more = f">= {LEAST_STEPS:g}", f">= {LEAST_LOOKS:g}"
     unit = "steps/s of CPU"
     return [
+        Measurement("20 steps and a reset, seed never drawn", unit, drawn, (drawn,), steps, drawn >= LEAST_STEPS),
         Measurement(
             "20 steps and a reset, incident new to the process", unit, first, (first,), steps, first >= LEAST_STEPS
         ),

@@ -225,7 +225,8 @@ class Episode(Live):
         marks = self.recorder.marks
         slow_ns = marks.get("paged", 0) - marks.get("incident", marks["start"])
         paged = None if self.at_page is None else self.at_page.world
-        case = Case(self.task, self.seed, self.noise_name, self._library, paged, slow_ns, self.incident.facts())
+        causes = self.incident.facts(harmless=False)
+        case = Case(self.task, self.seed, self.noise_name, self._library, paged, slow_ns, causes)
         examiner = Examiner(case)
         found = examiner.examine(self.world, whole=whole)
         decide, explain = list[CheckResult](), list(fields.results)

@@ -11,8 +11,9 @@ from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.episode import Episode
 from simcluster.eval.worlds.bystanders import accompanied
-from simcluster.eval.worlds.healthy import HEALTHY, STEP_NS, WORLDS, Healthy, NotAnIncident
+from simcluster.eval.worlds.healthy import HEALTHY, PASTS, STEP_NS, WORLDS, Healthy, NotAnIncident
 from simcluster.eval.worlds.recent import Recent
+from simcluster.eval.worlds.shelf import kept
 from simcluster.noise import plan
 from simcluster.tasks.model import Task, resolve
 from simcluster.world import World
@@ -26,7 +27,7 @@ class Starts:
     """Starts episodes, and remembers the instants that many of them share.
 
     A healthy application under a seed, and a paged operator under a task and a seed, are the
-    same for every agent: they are made once and copied.
+    same for every agent: they are made once and copied. Under the first seeds (`PASTS`) they are kept on disk, too.
 
     Args:
         keep: so many of the instants that were asked for last are remembered: of a small application one takes 2 to
@@ -69,8 +70,11 @@ class Starts:
         if profile is not None:
             loaded = loaded.model_copy(update={"parameters": profile.parameters})
         noise = loaded.noise if noise is None else noise
-        key = (loaded.model_dump_json(), seed, noise, library)
-        return self._paged.get(key, partial(self._snapshot, loaded, seed, noise, library)).restore()
+        key = ("paged", loaded.model_dump_json(), seed, noise, library)
+        make = partial(self._snapshot, loaded, seed, noise, library)
+        if seed < PASTS:  # those that are asked for again, not those that training draws
+            make = partial(kept, key, library, make)
+        return self._paged.get(key, make).restore()
 
     def healthy(self, task: Task, seed: int, library: Library | None = None) -> World:
         """A world before the incident, in which what is latent in it may be: see `Healthy.of`."""

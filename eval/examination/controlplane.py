@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import ApiObject, is_pod_ready, labels_of
+from simcluster.api.objects import ApiObject, is_pod_ready, labels_of, name_of
 from simcluster.api.request import Request, User, WatchStream
 from simcluster.engine import SECOND
 from simcluster.eval.examination.trials import Norm, Trial
@@ -104,8 +104,19 @@ def _stuck(world: World, namespace: str) -> str:
     return f"a new Service has no endpoint within {READY_NS // SECOND} s"
 
 
+def _reachable(world: World, namespace: str) -> list[str]:
+    """Services whose names have an address of the cluster."""
+    store = world.api.store
+    return [
+        name_of(one)
+        for one in store.objects("services", namespace)
+        if one["spec"].get("type") != "ExternalName"
+        and (one["spec"].get("clusterIP") != "None" or ready_endpoints(store, namespace, name_of(one)))
+    ]
+
+
 def _names(world: World, norm: Norm, pod: ApiObject) -> str:
-    """Ask for the protected Services from within the new pod, by every spelling of their names."""
+    """Ask for Services from within the new pod: for the protected ones by every spelling, for the others by one."""
     namespace = norm.task.namespace
     sandbox = world.network.sandboxes.get((pod.get("status") or {}).get("podIP", ""))
     if not isinstance(sandbox, Sandbox):
@@ -115,7 +126,8 @@ def _names(world: World, norm: Norm, pod: ApiObject) -> str:
         for name in norm.task.protects
         for suffix in ("", f".{namespace}", f".{namespace}.svc.cluster.local", f".{namespace}.svc.cluster.local.")
     ]
-    for host in ["kubernetes.default", *hosts]:
+    others = [name for name in _reachable(world, namespace) if name not in (*norm.task.protects, PROBE)]
+    for host in ["kubernetes.default", *hosts, *(f"{name}.{namespace}.svc.cluster.local" for name in others)]:
         found = world.network.resolve_for(sandbox, host)
         if not found.address:
             return f"the name {host} does not resolve in a new pod: {found.outcome}"

@@ -46,7 +46,7 @@ class Case(NamedTuple):
         task: with resolved targets.
         paged: its world at the page, from which the reference fix starts; None: no fix is asked.
         slow_ns: how long the incident took from its cause to the page.
-        changed: what it changed.
+        changed: what its causes changed; what is harmless may stay as it is.
     """
 
     task: Task

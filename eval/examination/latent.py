@@ -54,6 +54,7 @@ def latent(world: World, twin: World, namespace: str, changed: Iterable[ChangedF
         if name in open_there and name not in open_here
     ]
     found += [*_fewer(world, twin, namespace), *_misled(world, twin, namespace), *_unserved(world, twin, namespace)]
+    found += _unreached(world, twin, namespace, open_here)
     return [*found, *_longer_ways(world, twin, open_here), *_shut(world, twin, namespace)]
 
 
@@ -143,6 +144,28 @@ def _unserved(world: World, twin: World, namespace: str) -> Iterator[str]:
             yield f"nobody answers at port {port} of Service {name}, and somebody does without the incident"
 
 
+def _unreached(world: World, twin: World, namespace: str, nodes: list[str]) -> Iterator[str]:
+    """Services that lead somewhere in the twin, and here nowhere for who calls from some node that takes pods."""
+    for service in world.api.store.objects("services", namespace):
+        usual = twin.api.store.get("services", namespace, name_of(service))
+        address, there = service["spec"].get("clusterIP", "None"), (usual or service)["spec"].get("clusterIP", "None")
+        if usual is None or "None" in (address, there):
+            continue
+        for port in usual["spec"].get("ports") or ():
+            asked = port["port"], "", port.get("protocol", "TCP")
+            shut = [
+                node
+                for node in nodes
+                if node in twin.machines
+                and twin.network.route(node, there, *asked).backends
+                and not world.network.route(node, address, *asked).backends
+            ]
+            if shut:
+                where = ", ".join(shut)
+                yield f"Service {name_of(service)} leads nowhere from {where}, and somewhere without the incident"
+                break
+
+
 def _answering(world: World, namespace: str) -> dict[str, set[int]]:
     """Ports of the Services of a namespace behind which somebody listens."""
     network, found = world.network, dict[str, set[int]]()
@@ -199,13 +222,13 @@ def _shut(world: World, twin: World, namespace: str) -> Iterator[str]:
     for (where, callee), pods in callers.items():
         if where != namespace or (where, callee) not in usual:
             continue
-        there = usual[where, callee][0]
+        there = usual[where, callee]
         kept = [
             f"{space}/{name}"
             for (space, name), mine in callers.items()
             if not all(_may(world, mine[0], pod) for pod in pods)
             and (space, name) in usual
-            and _may(twin, usual[space, name][0], there)
+            and all(_may(twin, usual[space, name][0], pod) for pod in there)
         ]
         if kept:
             more = f" and {len(kept) - 2} more" if len(kept) > 2 else ""

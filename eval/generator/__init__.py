@@ -1,5 +1,8 @@
-"""Incidents that nobody wrote: drawn by a seed, tried until users or a monitor notice, and told as tasks."""
+"""Incidents that nobody wrote: drawn by a seed, tried until users or a monitor notice, and told as tasks; and types of
+another collection on components of its applications."""
 
+from simcluster.eval.generator.collection import Collection
+from simcluster.eval.generator.collection import written as collected
 from simcluster.eval.generator.suite import Fresh, generated, written
 
-__all__ = ["Fresh", "generated", "written"]
+__all__ = ["Collection", "Fresh", "collected", "generated", "written"]

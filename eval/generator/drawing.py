@@ -40,7 +40,7 @@ COMPOSED_ONE_IN = 4
 CALM_ONE_IN = 8
 #: The second of two faults comes so long after the first.
 APART_NS = 20_000_000_000
-#: The first repair of `eval/proof/repairs` that fits what was changed is the reference fix.
+#: Of each thing that was changed the first repair of `eval/proof/repairs` that fits is the reference fix.
 FIXES = ("merged", "made_again", "taken_away", "enabled_and_started")
 #: The world in which magnitudes are tried.
 WORLD_SEED = 0
@@ -173,11 +173,13 @@ def _task_of(episode: Episode, library: Library | None) -> Task:
 
 def _fixes(episode: Episode) -> list[list[Step]]:
     """What gives everything that was changed the value it had, as commands; nothing if no generic repair does."""
-    marks = marks_by_kind(episode.world, episode.task, episode.incident.facts(harmless=False))
-    for repair in (repairs()[name] for name in FIXES):
-        if repair.of in marks:
-            steps = [filled(step, one) for step in repair.steps for one in marks[repair.of]]
-            where = f" -n {episode.task.namespace}"
-            named = [one.model_copy(update={"kubectl": one.kubectl + where}) if one.kubectl else one for one in steps]
-            return [[*dict.fromkeys(named), Step(wait="90s")]]
-    return []
+    wrong, steps = (*episode.incident.facts(harmless=False), *episode.incident.lost()), list[Step]()
+    for place in dict.fromkeys(fact.place for fact in wrong):
+        marks = marks_by_kind(episode.world, episode.task, tuple(fact for fact in wrong if fact.place == place))
+        fitting = [repairs()[name] for name in FIXES if repairs()[name].of in marks]
+        if not fitting:
+            return []
+        steps += [filled(step, one) for step in fitting[0].steps for one in marks[fitting[0].of]]
+    where = f" -n {episode.task.namespace}"
+    named = [one.model_copy(update={"kubectl": one.kubectl + where}) if one.kubectl else one for one in steps]
+    return [[*dict.fromkeys(named), Step(wait="90s")]] if named else []

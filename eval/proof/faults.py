@@ -41,9 +41,8 @@ def case_findings(fault_id: str, seed: int = 0, library: Library | None = None) 
         return [Finding("its case is possible", False, f"there is no application {case.app!r}")]
     namespace, own = folder.behaviour.namespace, app_case(folder)
     try:
-        place = Place(
-            case.app, namespace, own.users, observed=False, workers=own.workers, beside=manifests(case.beside)
-        )
+        also, beside = own.also, manifests(case.beside)
+        place = Place(case.app, namespace, own.users, observed=False, workers=own.workers, beside=beside, also=also)
         world = HEALTHY.deployed(place, seed, library)
         mechanism = _aimed(spec, case.target, case.params, world, namespace)
         mechanism.check(world)

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from pydantic import Field
 
-from simcluster.api.objects import ApiObject, Json, name_of, thaw
+from simcluster.api.objects import ApiObject, Json, controller_of, name_of, namespace_of, thaw
 from simcluster.api.quantity import to_millicores
 from simcluster.control.nodes.readiness import ready_status
+from simcluster.engine import format_rfc3339
 from simcluster.engine.content import Content, load_content
 from simcluster.engine.streams import Streams
 from simcluster.eval.oracles.mitigation import MitigationVerdict
 from simcluster.eval.proof.deeds import filled
 from simcluster.eval.proof.findings import Finding
+from simcluster.eval.trajectory import Recorder
 from simcluster.eval.worlds.steps import Hand, perform
 from simcluster.faults.deployer import merge_patch
 from simcluster.faults.devices import NoKnob
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
 FILE = Path(__file__).parent / "repairs" / "repairs.yaml"
 #: How many repairs are tried on a task, drawn by the seed.
 REPAIRS = 3
-#: What a world mended by its record may need: a restart after the longest back-off.
-MENDED = "240s"
+#: What a world mended by its record may need: a restart after the longest back-off (300 s, MaxContainerBackOff).
+MENDED = "330s"
 #: What a cluster adds to an object by itself.
 _OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
 #: Kinds that programs read when they start: who mends one makes its readers anew.
@@ -80,6 +82,7 @@ class Mended(Hand, Protocol):
     task: Task
     world: World
     incident: Incident
+    recorder: Recorder
 
     def fork(self) -> Self:
         """Another one with the same past."""
@@ -122,7 +125,7 @@ def _tried(repair: Repair, marks: list[dict[str, str]], fork: Mended) -> Finding
         kind, _, of = label.partition("/")
         place = Place(_WITH_READERS.get(kind, ""), fork.task.namespace, of)
         for pod in readers_at_start(fork.world.api.store, place):
-            fork.kubectl(f"delete pod {pod} -n {fork.task.namespace}")
+            fork.kubectl(f"delete pod {name_of(pod)} -n {namespace_of(pod)}")
     fork.wait("90s")
     verdict = fork.examined()
     return Finding(name, verdict.passed, verdict.why_not)
@@ -257,12 +260,35 @@ def _of_nodes(world: World, facts: tuple[ChangedFact, ...]) -> dict[str, dict[st
 
 
 def restored(fork: Mended) -> Finding:
-    """Mended by the record alone: what was changed is as it was, and nothing else is touched."""
+    """Mended by the record alone: what was changed is as it was, and nothing else is touched.
+
+    Where programs have forgotten meanwhile what they agreed on when they started (who is registered where), that is not
+    enough: then pods that have lived through the incident are made anew besides.
+    """
     name = "what its record says mends it"
+    wrong = (*fork.incident.facts(harmless=False), *fork.incident.lost())
     try:
-        restore(fork.world, [fact for fact in fork.incident.facts(harmless=False) if fact.place.kind != IMAGE])
+        restore(fork.world, [fact for fact in wrong if fact.place.kind != IMAGE])
     except NoKnob as error:
         return Finding(name, True, f"it cannot be mended by anybody: {error}")
+    older = _lived_through(fork)
+    other = fork.fork()
     fork.wait(MENDED)
     verdict = fork.examined()
-    return Finding(name, verdict.passed, verdict.why_not)
+    if verdict.passed or not older:
+        return Finding(name, verdict.passed, verdict.why_not)
+    other.wait(MENDED)
+    other.kubectl(f"delete pod {' '.join(older)} -n {other.task.namespace}")
+    other.wait(MENDED)
+    again = other.examined()
+    return Finding(f"{name}, and pods made anew" if again.passed else name, again.passed, verdict.why_not)
+
+
+def _lived_through(fork: Mended) -> list[str]:
+    """Pods of workloads of the application that are older than the incident."""
+    began = format_rfc3339(fork.recorder.marks["incident"])
+    return [
+        name_of(pod)
+        for pod in fork.world.api.store.objects("pods", fork.task.namespace)
+        if controller_of(pod) is not None and pod["metadata"]["creationTimestamp"] < began
+    ]

@@ -86,19 +86,21 @@ def fits(app: str, seed: int = 0, library: Library | None = None) -> list[Fit]:
         UnknownName: there is no such application.
         NotAnIncident: it does not become healthy.
     """
-    namespace, world = _healthy(app, seed, library)
+    namespace, world = healthy(app, seed, library)
     return [_fit(fault, namespace, world, library) for fault in registry.ids(library)]
 
 
 def fit(fault: str, app: str, seed: int = 0, library: Library | None = None) -> Fit:
     """Where one fault fits an application: see `fits`."""
-    return _fit(fault, *_healthy(app, seed, library), library)
+    return _fit(fault, *healthy(app, seed, library), library)
 
 
-def _healthy(app: str, seed: int, library: Library | None) -> tuple[str, World]:
+def healthy(app: str, seed: int, library: Library | None) -> tuple[str, World]:
+    """The namespace of an application, and a world in which it serves its users. Raises UnknownName, NotAnIncident."""
     folder = _folder(app, library)
     namespace, case = folder.behaviour.namespace, app_case(folder)
-    return namespace, HEALTHY.deployed(Place(app, namespace, case.users, workers=case.workers), seed, library)
+    place = Place(app, namespace, case.users, age=None, workers=case.workers)  # in which its pairs are proved, too
+    return namespace, HEALTHY.deployed(place, seed, library)
 
 
 def _folder(app: str, library: Library | None) -> AppFolder:
@@ -147,12 +149,20 @@ def _drawn(
     for name, one in spec.inputs.items():
         if one.of:
             tail = f".{namespace}.svc.cluster.local" if one.unit == DNS_NAME else ""
-            choices[name] = [f"{other.name}{tail}" for other in _objects(one.of, namespace, world)]
+            others = _objects(one.of, namespace, world)
+            choices[name] = [f"{other.name}{tail}" for other in others if not _tied(other, namespace, world)]
     own = registry.mechanisms()[spec.mechanism].drawn(world, ref, namespace)
     for params in own or [given]:
         for values in product(*choices.values()):
             some = {**params, **dict(zip(choices, values, strict=True))}
             yield some, (*(params if own else ()), *choices)
+
+
+def _tied(ref: ObjectRef, namespace: str, world: World) -> bool:
+    """Whether a workload stays where its volumes are: no circumstance can move it."""
+    found = ref.find(world.api, namespace)
+    pod = {} if found is None else (found.get("spec") or {}).get("template") or {}
+    return any("persistentVolumeClaim" in one for one in (pod.get("spec") or {}).get("volumes") or ())
 
 
 def _makes(spec: FaultSpec, kind: str, params: dict[str, Any]) -> bool:

@@ -74,7 +74,8 @@ def connect(address: str = "") -> int:
     if not ray.is_initialized():
         where = address or os.environ.get("RAY_ADDRESS") or None
         ray.init(address=where, include_dashboard=False, log_to_driver=False, configure_logging=False)
-    return int(ray.cluster_resources().get("CPU", 1))
+    cluster: Any = ray  # one of its releases has types, another has none
+    return int(cluster.cluster_resources().get("CPU", 1))
 
 
 def evaluate_on_ray(

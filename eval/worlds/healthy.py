@@ -1,4 +1,9 @@
-"""Healthy worlds: an application under a seed, deployed, warm and served; made once and copied."""
+"""Healthy worlds: an application under a seed, deployed, warm and served; made once and copied.
+
+What was before, the past of a cluster, follows from the seed modulo `PASTS`: a past is lived through once and kept, in
+this process and on disk. A seed below `PASTS` lives on as it began; every other one goes its own way from the healthy
+instant on (`World.reseed`).
+"""
 
 from __future__ import annotations
 
@@ -11,10 +16,13 @@ import yaml
 from simcluster.api.objects import Json
 from simcluster.apps.cases import WORKERS, Users
 from simcluster.apps.history import usual_age
+from simcluster.apps.registry import home_of
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
+from simcluster.engine.streams import Streams
 from simcluster.eval.worlds import reader
 from simcluster.eval.worlds.recent import Recent
+from simcluster.eval.worlds.shelf import kept
 from simcluster.faults.facts import ChangedFact
 from simcluster.faults.incident import Incident
 from simcluster.faults.steps import IncidentStep
@@ -31,8 +39,10 @@ STEP_NS = 5 * SECOND
 HEALTHY_RATIO = 0.99
 #: What comes to a cluster that has lived has started after this.
 SETTLED_NS = 60 * SECOND
-#: So many healthy worlds are remembered, and so many pasts of applications: of each application one.
-WORLDS, PASTS = 4, 6
+#: Different pasts of one application: names of pods, places on nodes, ages.
+PASTS = 8
+#: So many healthy worlds are remembered, and so many histories of applications.
+WORLDS, HISTORIES = 8, 6
 #: Too few requests say nothing about a ratio.
 REQUESTS_MIN = 20
 
@@ -81,7 +91,7 @@ class Healthy:
 
     def __init__(self, keep: int = WORLDS) -> None:
         self._made: Recent[tuple[Snapshot[World], list[Facts]]] = Recent(keep)
-        self._grown: Recent[tuple[Snapshot[World], int]] = Recent(PASTS)
+        self._grown: Recent[tuple[Snapshot[World], int]] = Recent(HISTORIES)
 
     def of(self, task: Task, seed: int, library: Library | None = None, *, latent: bool = True) -> World:
         """A world in which the task's application serves its users, before any incident.
@@ -108,13 +118,20 @@ class Healthy:
             ValueError: there is no such application, or the API server refuses its manifests.
             NotAnIncident: it does not become healthy.
         """
-        return self._begun(place, seed, library, latent)[0].restore()
+        snapshot = self._begun(place, seed, library, latent)[0]
+        if seed == seed % PASTS:
+            return snapshot.restore()
+        world = snapshot.restore(Streams(seed).key("reseed"))
+        world.reseed(seed)
+        return world
 
     def _begun(
         self, place: Place, seed: int, library: Library | None, latent: tuple[IncidentStep, ...]
     ) -> tuple[Snapshot[World], list[Facts]]:
-        key = (*place, "".join(step.model_dump_json() for step in latent), seed, library)
-        return self._made.get(key, partial(self._healthy, place, seed, latent, library))
+        past = seed % PASTS
+        key = ("healthy", *place, "".join(step.model_dump_json() for step in latent), past, library)
+        make = partial(self._healthy, place, past, latent, library)
+        return self._made.get(key, partial(kept, key, library, make))
 
     def _healthy(
         self, place: Place, seed: int, latent: tuple[IncidentStep, ...], library: Library | None
@@ -147,8 +164,9 @@ class Healthy:
 
     def _lived(self, place: Place, age_ns: int, seed: int, library: Library | None) -> tuple[World, int]:
         """A world with all of the application's history but the last changes, and when that began."""
-        key = (place.app, place.namespace, place.workers, place.parameters, age_ns, seed, library)
-        snapshot, began_ns = self._grown.get(key, partial(_grown, place, age_ns, seed, library))
+        key = ("lived", place.app, place.namespace, place.workers, place.parameters, age_ns, seed, library)
+        make = partial(_grown, place, age_ns, seed, library)
+        snapshot, began_ns = self._grown.get(key, partial(kept, key, library, make))
         return snapshot.restore(), began_ns
 
 
@@ -167,7 +185,7 @@ def _empty(place: Place, seed: int, library: Library | None) -> World:
 def _come(world: World, place: Place) -> None:
     """What is in the cluster beside the application."""
     for app in place.also:
-        world.deploy(app, app)
+        world.deploy(app, home_of(app, world.library))
     if place.beside:
         world.apply(place.beside, namespace=place.namespace)
 

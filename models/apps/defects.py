@@ -25,6 +25,11 @@ Rate = Annotated[float, Field(ge=0.0)]
 class Defect(Content, ABC):
     """One thing that a release does wrong."""
 
+    @property
+    def busy_cores(self) -> float:
+        """Cores that it would use without a request."""
+        return 0.0
+
     @abstractmethod
     def begin(self, container: Container) -> None:
         """The process has started."""
@@ -97,3 +102,17 @@ def _defect(value: Any) -> Any:
 
 #: A defect as behaviour files write it.
 AnyDefect = Annotated[SerializeAsAny[Defect], BeforeValidator(_defect)]
+
+
+class BusyThreads(Defect):
+    """So many of its threads spin from the start on."""
+
+    threads: int = Field(gt=0)
+
+    @property
+    def busy_cores(self) -> float:
+        """A core for each thread."""
+        return float(self.threads)
+
+    def begin(self, container: Container) -> None:
+        """They spin once it serves."""

@@ -1,8 +1,9 @@
 """How clients of C++ programs, of OpenResty, psycopg2 and sarama word a call that failed.
 
 Apache Thrift's TSocket, libmongoc, redis-plus-plus over hiredis, libmemcached, lua-resty's Thrift binding over
-nginx's cosockets, psycopg2 over libpq, and IBM's sarama; what Spring's clients say is in `springwording`. The texts are
-those of the libraries' sources; libmongoc tries a server for `serverSelectionTimeoutMS` and then says what it met.
+nginx's cosockets, psycopg2 over libpq, PyMySQL, and IBM's sarama; what Spring's clients say is in `springwording`.
+The texts are those of the libraries' sources; libmongoc tries a server for `serverSelectionTimeoutMS` and then says
+what it met.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ UNREACHED = (REFUSED, TIMEOUT, NO_SUCH_HOST, DNS_TIMEOUT, UNCONNECTED)
 
 _SELECTION = "No suitable servers found (`serverSelectionTryOnce` set): [{why}]"
 _LIBPQ = 'connection to server at "{host}" ({address}), port {port} failed: {why}'
+_PYMYSQL = "(2003, \"Can't connect to MySQL server on '{host}' ({why})\")"
 _LUA = "TTransportException:0 Could not connect to {host}:{port} ({why})"
 _WORDS: Mapping[str, Mapping[str, str]] = {
     "thrift-cpp": {
@@ -99,6 +101,17 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         UNKNOWN: _LIBPQ.replace("{why}", "received invalid response to SSL negotiation: H"),
         DEADLINE: "server closed the connection unexpectedly",
         RESET: "server closed the connection unexpectedly",
+    },
+    "pymysql": {
+        REFUSED: _PYMYSQL.replace("{why}", "[Errno 111] Connection refused"),
+        TIMEOUT: _PYMYSQL.replace("{why}", "timed out"),
+        NO_SUCH_HOST: _PYMYSQL.replace("{why}", "[Errno -2] Name or service not known"),
+        DNS_TIMEOUT: _PYMYSQL.replace("{why}", "[Errno -3] Temporary failure in name resolution"),
+        UNCONNECTED: _PYMYSQL.replace("{why}", "[Errno 99] Cannot assign requested address"),
+        DEADLINE: "(2013, 'Lost connection to MySQL server during query (timed out)')",
+        PROTOCOL: "(2013, 'Lost connection to MySQL server during query')",
+        UNKNOWN: "(2013, 'Lost connection to MySQL server during query')",
+        RESET: "(2013, 'Lost connection to MySQL server during query')",
     },
     "sarama": {
         REFUSED: "kafka: client has run out of available brokers to talk to: dial tcp {address}:{port}: "

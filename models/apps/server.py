@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.engine.streams import mix, uniform_at
@@ -224,7 +225,9 @@ class ServerProgram(Program):
 
     def service_spec(self) -> ServiceSpec:
         """How it serves now."""
-        return (self.behaviour if self._is_warm else self.behaviour.cold()).service(self._mix)
+        spec = (self.behaviour if self._is_warm else self.behaviour.cold()).service(self._mix)
+        busy = math.fsum(defect.busy_cores for defect in self.behaviour.defects)
+        return replace(spec, idle_cores=spec.idle_cores + busy) if busy else spec
 
     def adapt(self) -> None:
         """Serve as it would from now on."""

@@ -230,9 +230,23 @@ class Container(Parted):
         self.program.start()
 
     def terminate(self) -> None:
-        """Send SIGTERM to the main process."""
-        if self.running:
+        """Send SIGTERM to the main process. Who is halted hears of it when it goes on."""
+        if self.running and not self.halted:
             self.program.terminate()
+
+    @property
+    def halted(self) -> bool:
+        """Whether its processes are stopped (SIGSTOP): its kernel takes connections, and nobody answers."""
+        return self.container_id in self.machine.cpu.halted
+
+    def halt(self) -> None:
+        """Send SIGSTOP."""
+        if self.running:
+            self.machine.cpu.halt(self)
+
+    def go_on(self) -> None:
+        """Send SIGCONT."""
+        self.machine.cpu.go_on(self)
 
     def kill(self) -> None:
         """Send SIGKILL."""

@@ -27,6 +27,9 @@ NANOCORES = 1_000_000_000
 #: The units that use what the system's own processes do: kubelet.service and containerd.service.
 _SYSTEM, _SYSTEM_WEIGHT = "the system's own", 2 * DEFAULT_WEIGHT
 
+#: Cores of a container that nobody runs: so few that nothing is ever done.
+_HALTED = 1e-6
+
 
 class CpuAccount:
     """Who wants how much of a machine's cores.
@@ -38,6 +41,7 @@ class CpuAccount:
         speed: how fast they run, as a share of nominal; stolen: nanocores that the hypervisor withholds.
         spinning: nanocores that spin in the kernel with interrupts off: nobody takes a CPU from it.
         version: how often a demand or a weight has changed.
+        halted: containers whose processes somebody has stopped (SIGSTOP).
     """
 
     def __init__(self, cores: int) -> None:
@@ -46,6 +50,7 @@ class CpuAccount:
         self.stolen = 0
         self.spinning = 0
         self.version = 0
+        self.halted: FlatDict[str, None] = FlatDict()
         self._pods: FlatDict[str, tuple[PodGroup, tuple[tuple[str, int, int], ...]]] = FlatDict()
         self._levels = {"": Level(), SYSTEM: Level(), PODS: Level()}
         self._levels[""].put(SYSTEM, DEFAULT_WEIGHT, 0)
@@ -80,6 +85,16 @@ class CpuAccount:
         """So many cores spin in the kernel and run nobody's tasks."""
         self.version += 1
         self.spinning = cores * NANOCORES
+
+    def halt(self, container: Group) -> None:
+        """No core runs it any more."""
+        self.version += 1
+        self.halted[container.container_id] = None
+
+    def go_on(self, container: Group) -> None:
+        """It is run again. Harmless for one that is not halted."""
+        self.version += 1
+        self.halted.pop(container.container_id, None)
 
     def steal(self, share: float) -> None:
         """The hypervisor gives so large a share of the machine's CPU time to others. Raises ValueError."""
@@ -160,6 +175,7 @@ class CpuAccount:
     def release(self, container: Group) -> None:
         """The container wants nothing any more."""
         self.version += 1
+        self.halted.pop(container.container_id, None)
         uid = container.spec.pod_uid
         found = self._pods.get(uid)
         if found is not None:
@@ -175,6 +191,9 @@ class CpuAccount:
         there, capacity, found = self._there(), self.capacity, []
         rest = there - self._levels[""].wanted
         for container in containers:
+            if self.halted and container.container_id in self.halted:
+                found.append(_HALTED)
+                continue
             limit = container.spec.cpu_limit
             ceiling = capacity if limit is None else min(capacity, int(limit * NANOCORES))
             if ceiling > rest and ceiling > rest + self.demand_of(container):

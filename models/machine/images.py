@@ -5,7 +5,8 @@ exactly their tags; every other repository on a public registry's host, which ha
 that looks like one; and hosts that nobody knows, whose name does not resolve. A host known
 only by what is described there, a company's own, has nothing else. Beside a described
 repository a near miss of its name does not exist: it is a typing mistake.
-Leaves out: layers shared between images, credentials.
+A repository may be guarded: then who pulls needs the credentials that its registry knows.
+Leaves out: layers shared between images, tokens that expire.
 """
 
 from __future__ import annotations
@@ -186,6 +187,7 @@ class ImageRegistry:
         publisher: somebody who describes repositories (the catalog of applications).
 
     Attributes:
+        guarded: repository -> `user:password` without which it is not given out.
         others_exist: whether hosts of which nothing is known serve whatever is asked of them: in a sandbox, whose
             manifests are its user's own. Names under `.invalid` and `.local` never resolve.
     """
@@ -193,6 +195,7 @@ class ImageRegistry:
     def __init__(self, sim: Simulation, publisher: Publisher | None = None) -> None:
         self.sim = sim
         self.repositories: dict[str, Repository] = FlatDict()
+        self.guarded: dict[str, str] = {}
         self.others_exist = False
         self.unreachable: dict[str, str] = {}  # host -> text of the dial error
         self._resolved: dict[ImageReference, Manifest] = FlatDict()  # as long as nothing else is described
@@ -213,8 +216,11 @@ class ImageRegistry:
         """Undo `fail_host`."""
         self.unreachable.pop(host, None)
 
-    def resolve(self, image: ImageReference) -> Manifest:
+    def resolve(self, image: ImageReference, keys: Mapping[str, str] | None = None) -> Manifest:
         """The manifest behind a reference.
+
+        Args:
+            keys: `user:password` by registry host, of who asks; nobody's if None.
 
         Raises:
             PullError: with containerd 1.7's text as recorded on real clusters.
@@ -223,6 +229,9 @@ class ImageRegistry:
         if error:
             head = f"https://{image.domain}/v2/{image.path}/manifests/{image.version}"
             raise PullError(f'{_prefix(image)}failed to do request: Head "{head}": {error}')
+        wanted = self.guarded.get(image.repository)
+        if wanted is not None and (keys or {}).get(image.domain) != wanted:
+            raise _unauthorized(image)
         manifest = self._resolved.get(image)
         if manifest is None:
             manifest = self._resolved[image] = self._manifest(image)
@@ -328,6 +337,14 @@ def _prefix(image: ImageReference) -> str:
 
 def _not_found(image: ImageReference) -> PullError:
     return PullError(f"rpc error: code = NotFound desc = {_prefix(image)}{image}: not found")
+
+
+def _unauthorized(image: ImageReference) -> PullError:
+    """containerd's, of a registry that wants to know who asks (core/remotes/docker, authorizer)."""
+    path = image.path.replace("/", "%2F")
+    url = f"https://{image.domain}/token?scope=repository%3A{path}%3Apull&service={image.domain}"
+    why = f"failed to fetch anonymous token: unexpected status from GET request to {url}: 401 Unauthorized"
+    return PullError(f"{_prefix(image)}failed to authorize: {why}")
 
 
 def _denied(image: ImageReference) -> PullError:

@@ -6,7 +6,7 @@ large image delays every other pull of the node. Leaves out: image garbage colle
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from simcluster.engine import SECOND, FlatDict, Shared, Simulation
@@ -66,6 +66,7 @@ class _Job:
     reference: ImageReference
     asked_ns: int
     done: Callable[[PullResult], None]
+    keys: Mapping[str, str]
 
 
 class ImageStore:
@@ -111,9 +112,16 @@ class ImageStore:
         self.images.pop(str(parse_image(text)), None)
         self.changes += 1
 
-    def pull(self, text: str, done: Callable[[PullResult], None]) -> None:
-        """Queue a pull; `done` is called with its result. Raises InvalidImageName."""
-        self._queue.append(_Job(parse_image(text), self.sim.now, done))
+    def pull(self, text: str, done: Callable[[PullResult], None], keys: Mapping[str, str] | None = None) -> None:
+        """Queue a pull; `done` is called with its result.
+
+        Args:
+            keys: `user:password` by registry host, with which it is asked for.
+
+        Raises:
+            InvalidImageName: the text is no reference.
+        """
+        self._queue.append(_Job(parse_image(text), self.sim.now, done, keys or {}))
         if not self._busy:
             self._next()
 
@@ -128,7 +136,7 @@ class ImageStore:
         job = self._queue.pop(0)
         self._tell("info", f'PullImage "{job.reference}"')
         try:
-            manifest = self.registry.resolve(job.reference)
+            manifest = self.registry.resolve(job.reference, job.keys)
         except PullError as error:
             delay = self.failing_pull_ns(job.reference, str(error))
             self.sim.after(delay, self._failed, job, str(error), self.sim.now)

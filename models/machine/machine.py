@@ -58,6 +58,7 @@ class Machine(Host):
         """It has booted: what lasts no longer than a boot begins anew."""
         super().booted()
         sysctlfiles.booted(self)
+        self.network.links.remove(self.name, ())
         self.runtime.past_groups.clear()
         self.cooling.booted()
         self.dimms.booted()

@@ -62,6 +62,19 @@ def cluster_first(server: str, namespace: str) -> ResolverConfig:
     return ResolverConfig((server,), search, 5, ("ndots:5",))
 
 
+def in_hosts(text: str, host: str) -> str:
+    """The address of a name in a hosts file; empty if it is not there.
+
+    >>> in_hosts("# Entries\\n10.0.0.7 cart cart.shop", "cart")
+    '10.0.0.7'
+    """
+    for line in text.splitlines():
+        address, *names = line.partition("#")[0].split() or [""]
+        if host in names:
+            return address
+    return ""
+
+
 class NameAnswer(NamedTuple):
     """What a name server says.
 

@@ -17,6 +17,7 @@ from simcluster.engine import FlatDict
 from simcluster.engine.streams import mix
 from simcluster.models.machine.addressblocks import AddressBlocks
 from simcluster.models.machine.isolation import Isolation, permits
+from simcluster.models.machine.kernel.packetfilter import ACCEPT, REJECT, PacketFilter
 from simcluster.models.machine.links.conversation import Conversation
 from simcluster.models.machine.links.frontdoor import FrontDoor
 from simcluster.models.machine.links.links import Links
@@ -29,6 +30,7 @@ from simcluster.models.machine.names import (
     Reached,
     ResolverConfig,
     cluster_first,
+    in_hosts,
     is_address,
     search,
 )
@@ -129,6 +131,7 @@ class Network:
         self.more_records: dict[tuple[str, str], tuple[str, ...]] = FlatDict()  # full name and type (SRV, PTR) -> texts
         self.outside: dict[str, str] = {}
         self.isolation: dict[str, Isolation] = {}
+        self.filters: dict[str, PacketFilter] = {}  # by node, of those that have rules
         self.pools: dict[str, tuple[Backend, ...]] = {}
         self._pools_made = 0
         self.dns = ""
@@ -220,6 +223,14 @@ class Network:
             self.isolation[address] = isolation
         self.version += 1
 
+    def set_filter(self, node: str, rules: PacketFilter) -> None:
+        """The rules that somebody wrote into a node's packet filter are others."""
+        if rules:
+            self.filters[node] = rules
+        else:
+            self.filters.pop(node, None)
+        self.version += 1
+
     def new_pool(self) -> str:
         """An address that nobody has, for a pool of endpoints that a proxy chooses from by itself."""
         self._pools_made += 1
@@ -267,10 +278,9 @@ class Network:
     def resolve_for(self, sandbox: Resolving, host: str) -> Lookup:
         """Look a name up as a process of a pod does: its hosts file, then its name servers."""
         host = host if is_address(host) else host.lower()
-        for line in sandbox.hosts.splitlines():
-            address, *names = line.split() or [""]
-            if host in names and address != "#":
-                return Lookup(OK, (address,), host)
+        own = in_hosts(sandbox.hosts, host)
+        if own:
+            return Lookup(OK, (own,), host)
         config = sandbox.names or cluster_first(self.dns, sandbox.namespace)
         return self.resolve(host, config, sandbox.node, sandbox.address)
 
@@ -370,14 +380,40 @@ class Network:
             return "timeout"
         if self.isolation and not permits(self.isolation, source, backend, self.nodes, owner.node, protocol):
             return "timeout"
+        if self.filters and (dropped := self._filtered(source, backend, owner.node, protocol)):
+            return dropped
         if owner.listens_on(backend[1]):
             return "ok"
         return "refused" if getattr(owner, "runs", True) else "timeout"  # a machine that is off refuses nothing
 
+    def _filtered(self, source: str, backend: Backend, node: str, protocol: str) -> str:
+        """What packet filters on the way to a backend on a node make of a connection: empty if they let it pass.
+
+        Who has no address is a process of that node.
+        """
+        (address, port), outside = backend, source == OUTSIDE
+        caller = self.sandboxes.get(source)
+        here = node if not source else "" if outside or caller is None else caller.node
+        own = not source or source in self.nodes
+        ways = [] if not here else [(here, "OUTPUT" if own else "FORWARD")]
+        if not (own and here == node):  # a node's own process reaches its pods by OUTPUT alone
+            ways.append((node, "INPUT" if address in self.nodes else "FORWARD"))
+        for where, chain in ways:
+            rules = self.filters.get(where)
+            act = ACCEPT if rules is None else rules.act(chain, source, address, port, protocol)
+            if act != ACCEPT:
+                return "refused" if act == REJECT else "timeout"
+        return ""
+
+    @property
+    def guarded(self) -> bool:
+        """Whether somebody looks at who opens a connection."""
+        return bool(self.isolation or self.filters)
+
     @property
     def per_client(self) -> bool:
-        """Whether the address of a caller matters: session affinity, network policies or bad links exist."""
-        return bool(self.isolation) or self.sticky_keys > 0 or not self.links.calm
+        """Whether the address of a caller matters: affinity, network policies, packet filters or bad links exist."""
+        return self.guarded or self.sticky_keys > 0 or not self.links.calm
 
 
 class _Zone:

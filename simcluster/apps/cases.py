@@ -56,6 +56,7 @@ class AppCase(Content):
         each_rps: how often each of its operations is asked for by users who ask for nothing else.
         requests: single requests.
         workers: how many nodes it needs beside the control plane's.
+        also: other applications that it needs in its cluster.
     """
 
     users: Users | None = None
@@ -63,6 +64,7 @@ class AppCase(Content):
     each_rps: float = Field(default=5.0, gt=0.0)
     requests: tuple[Request, ...] = ()
     workers: int = Field(default=WORKERS, ge=1, le=100)
+    also: tuple[str, ...] = ()
 
 
 def case_of(folder: AppFolder) -> AppCase:

@@ -35,6 +35,12 @@ def applications(library: Library | None = None) -> tuple[AppFolder, ...]:
     return checked(packages)
 
 
+def home_of(app: str, library: Library | None = None) -> str:
+    """The namespace in which an application usually is; its own name if there is no such application."""
+    homes = {folder.behaviour.application: folder.behaviour.namespace for folder in applications(library)}
+    return homes.get(app, app)
+
+
 @cache
 def custom_resources(app: str, library: Library | None = None) -> tuple[Resource, ...]:
     """The custom resources that an application's manifests define; none if there is no such application."""

@@ -5,7 +5,8 @@ copies it. What can never change (stored API objects, sealed blocks of telemetry
 the marker `Shared` and is passed by identity instead of being copied, which makes a fork
 cost what can change, not what was seen. Containers that change but hold only what cannot
 are `Flat`, such as `FlatDict`: they are copied in one go; of objects that are `Parted` only those attributes
-are looked into that can hold something that changes. A plain pickle of a world stays correct.
+are looked into that can hold something that changes. What draws at random is `Sown`: copies of one past can be given
+different futures. A plain pickle of a world, or of a snapshot, stays correct.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ class Shared:
 
 class Flat:
     """Marker: instances change, but what they hold does not; their `copy` is another one with the same content."""
+
+    __slots__ = ()
+
+
+class Sown(Flat):
+    """Marker: what draws at random. `resown(salt)` is another one that stands as far, and draws otherwise from here."""
 
     __slots__ = ()
 
@@ -132,9 +139,10 @@ def _kinds_of(marker: type) -> list[type]:
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, buffer: io.BytesIO, shared: list[object]) -> None:
+    def __init__(self, buffer: io.BytesIO, shared: list[object], salt: int | None) -> None:
         super().__init__(buffer)
         self._lookup = shared.__getitem__
+        self._salt = salt
 
     def find_class(self, module: str, name: str) -> Any:
         if module == __name__:
@@ -148,7 +156,8 @@ class _Unpickler(pickle.Unpickler):
 
     def _copy(self, index: int) -> object:
         found: Any = self._lookup(index)
-        copy: object = found.copy()
+        anew = self._salt is not None and issubclass(type(found), Sown)
+        copy: object = found.resown(self._salt) if anew else found.copy()
         return copy
 
     def _begin(self, index: int) -> object:
@@ -189,13 +198,17 @@ class Snapshot(Generic[W], Shared):
         """Bytes of what was copied; what is shared is not counted."""
         return len(self._data)
 
-    def restore(self) -> W:
-        """A new world in the state of the snapshot."""
+    def restore(self, salt: int | None = None) -> W:
+        """A new world in the state of the snapshot.
+
+        Args:
+            salt: everything in it that is `Sown` is so anew, differently for every salt; None: it goes on as it was.
+        """
         enabled = gc.isenabled()
         gc.disable()
         try:
             Collector.world_made()
-            return cast(W, _Unpickler(io.BytesIO(self._data), self._shared).load())
+            return cast(W, _Unpickler(io.BytesIO(self._data), self._shared, salt).load())
         finally:
             if enabled:
                 gc.enable()

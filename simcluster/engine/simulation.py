@@ -238,6 +238,11 @@ class Simulation:
         """A fresh random stream of the identity."""
         return self.streams.stream(*identity)
 
+    def reseed(self, seed: int) -> None:
+        """From now on what is drawn follows from another seed; what was so before stays. See `Snapshot.restore`."""
+        self.streams.luck = seed
+        self.record("reseed", str(seed))
+
     def run_until(self, t_ns: int) -> None:
         """Advance to the instant `t_ns`."""
         self.clock.run_until(t_ns)

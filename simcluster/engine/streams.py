@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import arithmetic
-from simcluster.engine.fork import Flat
+from simcluster.engine.fork import Sown
 
 T = TypeVar("T")
 
@@ -108,7 +108,7 @@ def binomial_from_uniform(n: int, p: float, u: float) -> int:
     return count
 
 
-class Stream(Flat):
+class Stream(Sown):
     """One named sequence of draws; its only state is how many were taken."""
 
     __slots__ = ("counter", "key")
@@ -123,6 +123,10 @@ class Stream(Flat):
     def copy(self) -> Stream:
         """Another one that goes on where this one stands."""
         return Stream(self.key, self.counter)
+
+    def resown(self, salt: int) -> Stream:
+        """Another one that stands as far and draws otherwise."""
+        return Stream(mix(self.key, salt), self.counter)
 
     def bits(self) -> int:
         """64 random bits."""
@@ -196,18 +200,35 @@ class Stream(Flat):
 
 
 class Streams:
-    """The source of all streams of one seed."""
+    """The source of all streams of one seed.
 
-    __slots__ = ("seed",)
+    Worlds that were one up to some instant differ from there on in `luck`, also a seed: what they draw now depends on
+    it (`fresh_key`), what was so before (numbers of machines, digests of images) on `seed` alone.
+    """
+
+    __slots__ = ("luck", "seed")
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
+        self.luck = seed
 
     def key(self, *identity: str | int) -> int:
         """The 64-bit key of an identity. Equal identities give equal keys."""
-        text = "\0".join([str(self.seed), *[part if part.__class__ is str else str(part) for part in identity]])
-        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+        return _key(self.seed, identity)
+
+    def fresh_key(self, *identity: str | int) -> int:
+        """The key of an identity of which the past knows nothing, such as an object that is made now."""
+        return _key(self.luck, identity)
 
     def stream(self, *identity: str | int) -> Stream:
         """A fresh stream of the identity, at its first draw."""
         return Stream(self.key(*identity))
+
+    def fresh(self, *identity: str | int) -> Stream:
+        """The stream of a `fresh_key`."""
+        return Stream(self.fresh_key(*identity))
+
+
+def _key(seed: int, identity: tuple[str | int, ...]) -> int:
+    text = "\0".join([str(seed), *[part if part.__class__ is str else str(part) for part in identity]])
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -65,6 +65,7 @@ def host_files(machine: Machine, address: str) -> None:
     files.write("/etc/os-release", f'PRETTY_NAME="{identity.os_image}"\nNAME="Ubuntu"\nVERSION_ID="24.04"\nID=ubuntu\n')
     files.write("/etc/machine-id", identity.machine_id + "\n")
     files.make_folder("/etc/sysctl.d")
+    files.make_folder("/var/backups")
     for path, text in SHIPPED.items():
         files.write(path, text)
     files.write("/etc/resolv.conf", "nameserver 127.0.0.53\noptions edns0 trust-ad\nsearch .\n")

@@ -313,6 +313,11 @@ class World:
         """A second world with the same past. Call it between two timers only."""
         return fork(self)
 
+    def reseed(self, seed: int) -> None:
+        """Live on as the seed says, with the past of another one: for what was just restored with a salt."""
+        self.sim.reseed(seed)
+        self.traffic.reseed()
+
     # What a world is made of. A world of other programs, registries or machines overrides these.
 
     def build_catalog(self) -> AppCatalog:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from simcluster.engine import format_rfc3339
+from simcluster.engine import SECOND, format_rfc3339
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Database
 from simcluster.models.apps.stores.demand import DataSet
@@ -132,7 +132,7 @@ class Psql:
                 self._program.say("ERROR", error.text.partition("\n")[0], 95)
                 return Outcome(printed, f"ERROR:  {error.text}\n", 1)
         self._finish(keep=not self._inside)  # a session that ends takes back what it has not committed
-        return Outcome(printed)
+        return Outcome(printed, delay_ns=int(self._seconds * SECOND))
 
     def evaluate(self, script: str) -> str:
         """Statements, one after the other. Raises SqlError."""
@@ -368,7 +368,7 @@ class Psql:
         program = self._program
         sleep = re.search(r"pg_sleep\(([\d.]+)\)", low)
         if sleep:
-            self._seconds = float(sleep[1])
+            self._seconds += float(sleep[1])
             return self._table(("pg_sleep",), [("",)])
         ended = re.search(r"pg_(terminate|cancel)_backend\((\w+)\)", low)
         if ended:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from simcluster.models.machine.hosttools import pseudomounts
 from simcluster.models.machine.hosttools.pseudomounts import PseudoMount
 from simcluster.models.machine.machine import Machine
@@ -9,7 +11,9 @@ from simcluster.models.machine.nodetree import NodeTree
 from simcluster.models.machine.storage import FileSystem
 from simcluster.models.userland.outcome import Outcome
 
-_WITH_VALUE = ("-t", "--type", "-x", "--exclude-type", "-B", "--block-size")
+_WITH_VALUE = ("-t", "--type", "-x", "--exclude-type")
+#: Sizes of blocks, and the letter by which they go here; with a unit alone amounts carry it.
+_BLOCKS = {"1": "1", "K": "k", "1K": "k", "1024": "k", "M": "M", "1M": "m", "G": "G", "1G": "g"}
 
 
 def df(machine: Machine, args: list[str], stdin: str) -> Outcome:
@@ -21,7 +25,12 @@ def df(machine: Machine, args: list[str], stdin: str) -> Outcome:
     rest = iter(args)
     for arg in rest:
         name, equals, value = arg.partition("=")
-        if name in _WITH_VALUE:
+        if name.startswith("-B") or name == "--block-size":
+            size = name[2:] if len(name) > 2 and name[1] == "B" else value if equals else next(rest, "")
+            if size not in _BLOCKS:
+                return Outcome("", f"df: invalid -B argument '{size}'\n", 1)
+            letters += _BLOCKS[size]
+        elif name in _WITH_VALUE:
             value = value if equals else next(rest, "")
             (only if name in ("-t", "--type") else but if name in ("-x", "--exclude-type") else []).append(value)
         elif name == "--output":
@@ -91,6 +100,8 @@ def _chosen(systems: list[FileSystem | PseudoMount], names: list[str], letters: 
     rows = [[_TITLES.get(name, name) for name in names]]
     if set(letters) & set("hH"):
         rows = [[title.replace("1K-blocks", "Size") for title in rows[0]]]
+    elif _blocks(letters):
+        rows = [[title.replace("1K-blocks", _blocks(letters)) for title in rows[0]]]
     for system in systems:
         usual, inodes = _row(system, letters.replace("i", "") + "T"), _row(system, letters + "iT")
         rows.append([(inodes if name[0] == "i" else usual)[_CHOSEN.get(name, 6)] for name in names])
@@ -109,7 +120,7 @@ def _heads(letters: str) -> list[str]:
         return ["Filesystem", *kind, "Inodes", "IUsed", "IFree", "IUse%", "Mounted on"]
     if "h" in letters or "H" in letters:
         return ["Filesystem", *kind, "Size", "Used", "Avail", "Use%", "Mounted on"]
-    unit = "1M-blocks" if "m" in letters else "1K-blocks"
+    unit = _blocks(letters) or "1K-blocks"
     return ["Filesystem", *kind, unit, "Used", "Available", "Use%", "Mounted on"]
 
 
@@ -131,7 +142,7 @@ def _row(system: FileSystem | PseudoMount, letters: str) -> list[str]:
         cells = [_count(n, letters) for n in (inodes, used, free if inodes else 0)]
         return [name, *kind, *cells, f"{-(-100 * used // inodes)}%" if inodes else "-", point]
     percent = -(-100 * amounts[1] // max(1, amounts[1] + amounts[2]))
-    shape = _human if "h" in letters or "H" in letters else _mebi if "m" in letters else _kibi
+    shape = _human if "h" in letters or "H" in letters else _SHAPES.get(_unit(letters), _kibi)
     return [name, *kind, *(shape(amount) if amount else "0" for amount in amounts), f"{percent}%", point]
 
 
@@ -151,6 +162,32 @@ def _kibi(amount: int) -> str:
 
 def _mebi(amount: int) -> str:
     return str(-(-amount >> 20))
+
+
+def _gibi(amount: int) -> str:
+    return str(-(-amount >> 30))
+
+
+def _mebi_said(amount: int) -> str:
+    return f"{_mebi(amount)}M"
+
+
+def _gibi_said(amount: int) -> str:
+    return f"{_gibi(amount)}G"
+
+
+_SHAPES: dict[str, Callable[[int], str]] = {"1": str, "m": _mebi, "M": _mebi_said, "g": _gibi, "G": _gibi_said}
+
+
+def _unit(letters: str) -> str:
+    """The letter of the size of blocks, if it is another than usual."""
+    return next((letter for letter in reversed(letters) if letter in _SHAPES), "")
+
+
+def _blocks(letters: str) -> str:
+    """The head of the column of sizes, if it is another than usual."""
+    unit = _unit(letters)
+    return f"1{unit.upper() if unit != '1' else 'B'}-blocks" if unit else ""
 
 
 def _human(amount: int) -> str:

@@ -1,6 +1,6 @@
 """`ip`: interfaces, addresses, routes and neighbours. Format: iproute2 6.1 (Ubuntu 24.04).
 
-Left out: changes, IPv6, rules, namespaces, JSON.
+Left out: changes but of the card and of routes to pods, IPv6, rules, namespaces, JSON.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from simcluster.models.userland.outcome import Outcome
 _FLAGS = {"-s": "s", "-stats": "s", "-statistics": "s", "-br": "br", "-brief": "br", "-4": "4", "-6": "6", "-d": "d",
           "-details": "d", "-o": "o", "-oneline": "o", "-c": "c", "-color": "c", "-h": "h", "-human": "h", "-r": "r",
           "-p": "p"}  # fmt: skip
+#: Verbs that change something; what is changed of addresses and neighbours is left out.
+_CHANGES = ("add", "append", "replace", "change", "del", "delete", "set")
 #: States of a neighbour (arp(7), Documentation/networking/ip-sysctl.rst) by how long it has been silent: it counts as
 #: reachable for base_reachable_time 30 s; somebody who sends to it then waits for delay_first_probe_time 5 s, asks it
 #: ucast_solicit 3 times and everybody mcast_solicit 3 times, retrans_time 1 s apart.
@@ -60,6 +62,8 @@ def ip(machine: Machine, args: list[str], stdin: str) -> Outcome:
     flags = [_FLAGS[word] for word in options]
     words = [word for word in args if not word.startswith("-")]
     kind = words.pop(0) if words else ""
+    if words[:1] and words[0] in _CHANGES and kind and ("route".startswith(kind) or "link".startswith(kind)):
+        return _change_route(machine, words) if "route".startswith(kind) else _change_link(machine, words)
     verb = words.pop(0) if words and words[0] in ("show", "list", "ls", "s", "l", "get") else "show"
     if words and words[0] not in ("dev", "up", "master", "type", "to", "table", "default", "main", "all") and (
         kind in ("route", "r", "ro") or words[0] not in [one.name for one in interfaces(machine)]
@@ -169,13 +173,64 @@ def _routes(machine: Machine, verb: str, words: list[str]) -> Outcome:
         way = f"dev {near}" if near else "dev eth0" if inside else f"via {gateway} dev eth0"
         return Outcome(f"{wanted} {way} src {machine.address} uid 0 \n    cache \n")
     lines = [f"default via {gateway} dev eth0 \n"]
-    for address, name in machine.network.nodes.items():
-        if name != machine.name:
-            cidr = f"10.244.{max(0, int(address.rpartition('.')[2]) - 2)}.0/24"
-            lines.append(f"{cidr} via {address} dev eth0 \n")
+    lines += [f"{cidr} via {address} dev eth0 \n" for cidr, address in routes(machine).items()]
     lines += [f"{one.place} dev {one.name} scope host \n" for one in pods]
     lines.append(f"{net[0]}.{net[1]}.0.0/16 dev eth0 proto kernel scope link src {machine.address} \n")
     return Outcome("".join(lines))
+
+
+def _cidr(address: str) -> str:
+    """The pods of the node with this address."""
+    return f"10.244.{max(0, int(address.rpartition('.')[2]) - 2)}.0/24"
+
+
+def routes(machine: Machine) -> dict[str, str]:
+    """The routes to the pods of other nodes: network -> address of the node."""
+    gone = machine.network.links.removed.get(machine.name, ())
+    return {
+        _cidr(address): address for address, name in machine.network.nodes.items() if name not in (machine.name, *gone)
+    }
+
+
+def route(machine: Machine, net: str, *, there: bool) -> bool:
+    """Take a route to the pods of another node away, or give it back; whether it was otherwise."""
+    links = machine.network.links
+    name = next((name for at, name in machine.network.nodes.items() if _cidr(at) == net and name != machine.name), "")
+    gone = links.removed.get(machine.name, ())
+    if not name or (name not in gone) == there:
+        return False
+    links.remove(machine.name, tuple(one for one in gone if one != name) if there else (*gone, name))
+    return True
+
+
+def _change_route(machine: Machine, words: list[str]) -> Outcome:
+    """ip route {add|replace|change|del} NET [via ADDRESS] [dev NAME]; of routes to pods of other nodes."""
+    verb, net = words[0], words[1] if len(words) > 1 else ""
+    right = next((at for at in machine.network.nodes if _cidr(at) == net and at != machine.address), "")
+    via = words[words.index("via") + 1] if "via" in words[:-1] else ""
+    if verb.startswith("d"):
+        there = right and (not via or via == right) and route(machine, net, there=False)
+        return Outcome() if there else Outcome("", "RTNETLINK answers: No such process\n", 2)
+    if not right or (via and via != right):
+        return Outcome("", "Error: Nexthop has invalid gateway.\n", 2)
+    if not route(machine, net, there=True) and verb == "add":
+        return Outcome("", "RTNETLINK answers: File exists\n", 2)
+    return Outcome()
+
+
+def _change_link(machine: Machine, words: list[str]) -> Outcome:
+    """ip link set [dev] eth0 {up|down}."""
+    rest = [word for word in words[1:] if word != "dev"]
+    nic = machine.nics.get(rest[0]) if rest else None
+    if nic is None:
+        return Outcome("", f'Cannot find device "{rest[0] if rest else ""}"\n', 1)
+    if rest[1:] not in (["up"], ["down"]):
+        return Outcome("", "RTNETLINK answers: Operation not supported\n", 2)
+    if rest[1] == "up":
+        nic.repair()
+    else:
+        nic.cut()
+    return Outcome()
 
 
 TOOLS = {"ip": ip}

@@ -1,8 +1,9 @@
-"""`kill`, `pkill` and `pgrep` on a node: processes end, and what watches them notices.
+"""`kill`, `pkill` and `pgrep` on a node: processes end or stop, and what watches them notices.
 
-Formats: procps-ng 4.0.4 and bash 5.2 (Ubuntu 24.04). TERM, KILL, INT, QUIT and HUP end a process; other
-signals do nothing here. A unit whose process is killed by KILL has failed, by the others it is inactive, until it
-starts again as its `Restart=` says. Left out: process groups, threads, kernel threads.
+Formats: procps-ng 4.0.4 and bash 5.2 (Ubuntu 24.04). TERM, KILL, INT, QUIT and HUP end a process; STOP and CONT
+halt those of a container and let them go on; other signals do nothing here. A unit whose process is killed by KILL has
+failed, by the others it is inactive, until it starts again as its `Restart=` says. Left out: process groups, threads,
+kernel threads, units that are halted.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from simcluster.models.machine.units import Unit
 from simcluster.models.userland.outcome import Outcome
 
 _ENDING = {"1": "HUP", "2": "INT", "3": "QUIT", "9": "KILL", "15": "TERM"}
+_NUMBERS = {**_ENDING, "18": "CONT", "19": "STOP"}
 _USAGE = "kill: usage: kill [-s sigspec | -n signum | -sigspec] pid | jobspec ... or kill -l [sigspec]\n"
 
 
@@ -33,9 +35,7 @@ def running(machine: Machine) -> list[Running]:
     taken = {process.pid for process in found}
     for container in machine.runtime.containers():
         if container.running:
-            words = container.spec.command or (container.spec.image.partition("@")[0].rpartition("/")[2],)
-            name = words[0].rpartition("/")[2].partition(":")[0][:15]
-            found.append(Running(container.pid, name, container))
+            found.append(Running(container.pid, container.comm, container))
     for process in machine.processes.values():
         if process.pid not in taken:
             found.append(Running(process.pid, process.name[:15], None))
@@ -51,9 +51,13 @@ def _comm(unit: Unit) -> str:
 
 
 def _end(machine: Machine, process: Running, signal: str) -> None:
+    owner = process.owner
+    if isinstance(owner, Container) and signal == "STOP":
+        owner.halt()
+    elif isinstance(owner, Container) and signal == "CONT":
+        owner.go_on()
     if signal not in _ENDING.values():
         return
-    owner = process.owner
     if isinstance(owner, Unit):
         machine.units.signalled(owner.name, signal)
     elif isinstance(owner, Container):
@@ -68,7 +72,7 @@ def _end(machine: Machine, process: Running, signal: str) -> None:
 
 def _signal(word: str) -> str:
     text = word.upper().removeprefix("SIG")
-    return _ENDING.get(text, text)
+    return _NUMBERS.get(text, text)
 
 
 def _parsed(args: list[str]) -> tuple[str, list[str], list[str]]:

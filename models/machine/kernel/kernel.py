@@ -19,6 +19,7 @@ from simcluster.models.machine.kernel.descriptors import SYSTEM_FILES, Descripto
 from simcluster.models.machine.kernel.group import Group
 from simcluster.models.machine.kernel.load import LoadHistory
 from simcluster.models.machine.kernel.namespaces import COOKIES, Namespaces
+from simcluster.models.machine.kernel.packetfilter import PacketFilter
 from simcluster.models.machine.kernel.pids import PER_CONTAINER, PidTable
 from simcluster.models.machine.kernel.ports import EphemeralPorts
 from simcluster.models.machine.kernel.ratelimit import RateLimit
@@ -84,6 +85,7 @@ class Kernel:
         self.clock = WallClock(sim, machine.log, unit, machine.files)
         unit.on_start, unit.on_stop = self.clock.chronyd_started, self.clock.chronyd_stopped
         self.syscalls = SyscallFaults(sim, machine.name)
+        self.filter = PacketFilter(self._filter_changed)
         self.counters = Counters()
         self.modules: dict[str, None] = {}  # those that somebody loaded since the boot
         self.cleared_ns = -1
@@ -105,6 +107,7 @@ class Kernel:
         self.counters.booted()
         self.ports.booted()
         self.syscalls.booted()
+        self.filter.booted()
         self.times.booted()
         self._probed, self._oom_kills = -1, 0
         self.stuck_cpus.clear()
@@ -112,6 +115,9 @@ class Kernel:
         self.sysctls.booted()
         self.modules.clear()
         self.watch_daemons()
+
+    def _filter_changed(self) -> None:
+        self.machine.network.set_filter(self.machine.name, self.filter)
 
     def watch_daemons(self) -> None:
         """What the node's own daemons connect to now; looked at with the load averages."""

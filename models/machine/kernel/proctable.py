@@ -135,7 +135,7 @@ def _pods(machine: Machine) -> list[Process]:
         for container in living:
             cores = machine.cpu.used(container)
             waits = stuck.get(container.container_id, 0.0)
-            state = "D" if waits >= _STUCK else "R" if cores >= _STUCK else "S"
+            state = "T" if container.halted else "D" if waits >= _STUCK else "R" if cores >= _STUCK else "S"
             name = container.comm
             args = " ".join((*(container.spec.command or (name,)), *container.spec.args))
             defunct = machine.os.pids.defunct(container.spec.pod_uid) if container is living[0] else 0

@@ -66,12 +66,13 @@ class Links:
         self.partitions: dict[str, Partition] = {}
         self.unrouted: dict[str, None] = {}  # nodes that forward nothing
         self.lacking: dict[str, tuple[str, ...]] = {}  # node -> those to whose pods it has no route
+        self.removed: dict[str, tuple[str, ...]] = {}  # the same, where somebody took routes away by hand
         self.calm = True
         self.listeners: list[Callable[[], None]] = []
 
     def changed(self) -> None:
         """Something is better or worse than before."""
-        healthy = not (self.shapes or self.partitions or self.unrouted or self.lacking) and all(
+        healthy = not (self.shapes or self.partitions or self.unrouted or self.lacking or self.removed) and all(
             nic.is_healthy for nic in self.nics.values()
         )
         if self.calm and healthy:
@@ -131,12 +132,19 @@ class Links:
 
     def lack(self, node: str, others: tuple[str, ...]) -> None:
         """A node has no routes to the pods of these others, or (if there are none) to everybody's again."""
-        if others == self.lacking.get(node, ()):
+        self._without(self.lacking, node, others)
+
+    def remove(self, node: str, others: tuple[str, ...]) -> None:
+        """Somebody took a node's routes to the pods of these others away, or (if there are none) gave all back."""
+        self._without(self.removed, node, others)
+
+    def _without(self, routes: dict[str, tuple[str, ...]], node: str, others: tuple[str, ...]) -> None:
+        if others == routes.get(node, ()):
             return
         if others:
-            self.lacking[node] = others
+            routes[node] = others
         else:
-            del self.lacking[node]
+            del routes[node]
         self.changed()
 
     def path(self, source_node: str, destination_node: str, source: str = "", destination: str = "") -> PathQuality:
@@ -148,7 +156,8 @@ class Links:
         parted = [one.shaping for one in self.partitions.values() if one.divides(*ends)]
         if None in parted:
             return CUT
-        if (self.unrouted or self.lacking) and not self._routed(source_node, destination_node, source, destination):
+        forwarding = self.unrouted or self.lacking or self.removed
+        if forwarding and not self._routed(source_node, destination_node, source, destination):
             return CUT
         shapes = [self.shapes[place] for place in (source, destination) if place in self.shapes]
         shapes += [shape for shape in parted if shape is not None]
@@ -166,10 +175,11 @@ class Links:
         pod = {end: end not in ("", *hosts) for end in (source, destination)}
         if source_node == destination_node:
             return not (pod[source] and source_node in self.unrouted)
-        if pod[destination] and destination_node in self.lacking.get(source_node, ()):
-            return False
-        if pod[source] and source_node in self.lacking.get(destination_node, ()):
-            return False  # the answers have no way back
+        for routes in (self.lacking, self.removed):
+            if pod[destination] and destination_node in routes.get(source_node, ()):
+                return False
+            if pod[source] and source_node in routes.get(destination_node, ()):
+                return False  # the answers have no way back
         through = [source_node] if pod[source] or pod[destination] else []
         through += [destination_node] if pod[destination] else []
         return not any(node in self.unrouted for node in through)

@@ -9,6 +9,7 @@ Of one edge all callers (replicas, clients) are taken together, but for what bud
 
 from __future__ import annotations
 
+from functools import lru_cache
 from types import ModuleType
 
 import numpy as np
@@ -436,11 +437,7 @@ class Callers:
     def answer(self, tick: int, edge: int, amount: float, age: int) -> float:
         """Attempts of about one age were answered in time and leave the ring; how many there were."""
         longest = max(1, int(self.layout.timeout_ticks[edge]) - 1)
-        ages = np.arange(1, longest + 1)
-        nearest = min(max(age, 1), longest)
-        # the nearest ages first, of two equally near ones the older
-        ages = ages[np.argsort(2 * np.abs(ages - nearest) + (ages < nearest), kind="stable")]
-        slots = (tick - ages) % self.slots
+        slots = (tick - _nearest_first(longest, min(max(age, 1), longest))) % self.slots
         inside = np.add.reduce(self.flying[slots, :, edge], axis=1)
         before = np.cumsum(inside)
         gone = np.minimum(np.maximum(amount - (before - inside), 0.0), inside)
@@ -519,12 +516,39 @@ class Callers:
         """Attempts of every edge whose fate is open or not counted yet, and those that wait to be made again."""
         inside = np.add.reduce(np.add.reduce(self.flying, axis=0), axis=0) * self.layout.timed
         inside = inside + np.add.reduce(self.open, axis=0) + np.add.reduce(self.rejected, axis=0) + self._refusals
-        if self._ring:
-            inside = inside + np.add.reduce(np.add.reduce(self.delayed, axis=0), axis=0)
+        inside = inside + self.waiting()
         if self._error_mix is not None:
             inside = inside + np.add.reduce(self._error_mix, axis=0)
         result: Array = inside
         return result
+
+    def answered(self, tick: int, latency: Array, quality: Array) -> Array:
+        """Of the attempts in flight of edges with a timeout, those that have been answered well and are not judged.
+
+        Args:
+            tick: the next one.
+            latency: of every edge's attempts, in ticks; `quality`: the share of them that succeeds.
+        """
+        ages = (tick - 1 - np.arange(self.slots)) % self.slots + 1
+        there = np.add.reduce(self.flying, axis=1) * (ages[:, None] - 0.5 >= latency)
+        found: Array = np.add.reduce(there, axis=0) * np.minimum(np.maximum(quality, 0.0), 1.0) * self.layout.timed
+        return found
+
+    def waiting(self) -> Array:
+        """Attempts of every edge that are still to be made, after a failed one."""
+        if not self._ring:
+            return np.zeros(self.layout.edges)
+        found: Array = np.add.reduce(np.add.reduce(self.delayed, axis=0), axis=0)
+        return found
+
+
+@lru_cache(maxsize=1024)
+def _nearest_first(longest: int, nearest: int) -> Index:
+    """Ages from 1 to the longest, the nearest first, of two equally near ones the older."""
+    ages = np.arange(1, longest + 1)
+    found = ages[np.argsort(2 * np.abs(ages - nearest) + (ages < nearest), kind="stable")]
+    found.setflags(write=False)
+    return found
 
 
 def spread(backoff: Backoff, number: int, tick_ns: int) -> list[float]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +105,20 @@ class Tally:
     loads: dict[str, LoadCounts]
     sojourns: dict[str, Array] = field(default_factory=dict)
     latencies: dict[str, Array] = field(default_factory=dict)
+
+
+class UnderWay(NamedTuple):
+    """Calls and attempts that have not ended, by edge of the engine.
+
+    Attributes:
+        attempts: made and neither answered nor given up; `calls` those and the ones that wait to be tried again.
+        early: attempts that have been answered well though the engine has not judged them yet; below 0 where it has
+            judged all, as wide ticks do, though some are not answered.
+    """
+
+    attempts: Array
+    calls: Array
+    early: Array
 
 
 _EDGE_FIELDS = tuple(each.name for each in fields(EdgeCounts))
@@ -371,6 +386,22 @@ class LiveTraffic:
         """How long who arrives now waits for a worker, by pod."""
         waits: Array = np.floor(np.minimum(self.engine.queues.wait(), 1e9) * self.tick_ns)
         return waits
+
+    def under_way(self, tally: Tally) -> UnderWay:
+        """What has not ended now.
+
+        Args:
+            tally: of the time before, by whose attempts Little's law tells where none is followed.
+        """
+        run = self.engine
+        callers, outcomes = run.callers, run.outcomes
+        waiting = callers.waiting()
+        inside = callers.in_flight() - waiting
+        little = tally.edges[0] * outcomes.latency * (self.tick_ns * 1e-9 / max(tally.seconds, 1e-9))
+        answered = callers.answered(run.tick, outcomes.latency, outcomes.quality)
+        early: Array = np.where(inside > 0.0, answered, -little)
+        attempts = np.maximum(inside - early, 0.0)
+        return UnderWay(attempts, attempts + waiting, early)
 
     def _pods_taken(self, sums: _Sums) -> Array:
         run = self.engine

@@ -148,6 +148,10 @@ class Recorder:
         self._fresh += fresh
         self._ticks += ticks
 
+    def judged_early(self, edge: int, succeeded: float) -> None:
+        """Add attempts of an edge that left when they were answered."""
+        self._edge_sums[2, edge] += succeeded
+
     def went_on(self, ticks: int) -> None:
         """So many more ticks were counted."""
         self._ticks += ticks

@@ -97,6 +97,10 @@ class AggregateRun(RunState):
         in_order = self._withdrawing[~self.queues.lifo[layout.lane_pod[self._withdrawing]]]
         self.outcomes.pressed = Pressed(layout, in_order, self.seed) if len(in_order) else None
         self._watched = self.sources if self.prompt else [s for s in self.sources if s.load.closed is not None]
+        self._lanes_of_root = {}  # its lanes, their pods, and its place among the roots
+        for column, edge in enumerate(self.recorder.roots.tolist()):
+            lanes = np.nonzero(layout.lane_edge == edge)[0]
+            self._lanes_of_root[edge] = lanes, layout.lane_pod[lanes], column
         self.wide = Wide(self)
         self.sampler.ordinary = self.wide
         self.steady = Steady(self, self.wide if "wide" in self.strategies else None)
@@ -306,38 +310,36 @@ class AggregateRun(RunState):
             took = self.outcomes.latency[roots]
         middle = np.where(layout.timed[roots], begun + 0.5 + took, tick - 0.5)
         recorder.answered(np.minimum(middle, tick) * self.tick_ns, good)
-        for source in self._watched:
-            self._return_users(source, tick)
+        if self._watched:
+            ages = self.queues.age(tick)
+            for source in self._watched:
+                self._return_users(source, tick, ages)
 
-    def _return_users(self, source: Source, tick: int) -> None:
+    def _return_users(self, source: Source, tick: int, ages: Array) -> None:
         """Whose request has ended goes back to thinking."""
         callers = self.callers
         back = 0.0
         for edge in source.edges:
-            back += (
-                float(np.cumsum(callers.final[:, edge])[-1]) + float(callers.succeeded[edge]) + self._early(edge, tick)
-            )
+            gone = float(np.cumsum(callers.final[:, edge])[-1]) + float(callers.succeeded[edge])
+            back += gone + self._early(edge, tick, ages)
         source.returned(tick, back)
 
-    def _early(self, edge: int, tick: int) -> float:
+    def _early(self, edge: int, tick: int, ages: Array) -> float:
         """Answers in this tick to users who wait for them: they do not wait for the deadline to be judged."""
         layout, queues = self.layout, self.queues
         if not layout.timed[edge]:
             return 0.0
-        lanes = np.nonzero(layout.lane_edge == edge)[0]
-        pods = layout.lane_pod[lanes]
-        share = queues.share[lanes]
-        age = float(np.cumsum(queues.age(tick)[pods] * share)[-1])
+        lanes, pods, column = self._lanes_of_root[edge]
+        age = float(np.cumsum(ages[pods] * queues.share[lanes])[-1])
         took = age + float(self.outcomes.own_of_edge[edge] + self.outcomes.below[layout.child[edge]])
         took += 2.0 * float(layout.network[edge])
         amount = float(self.answered[edge]) * float(self.call_ok[edge])
         if took >= layout.timeout[edge] or amount <= 0.0:
             return 0.0
         answered = self.callers.answer(tick, edge, amount, int(took))
-        column = int(np.nonzero(self.recorder.roots == edge)[0][0])
         amounts = np.zeros(len(self.recorder.roots))
         amounts[column] = answered
-        self.early[column] += answered
+        self.recorder.judged_early(edge, answered)
         self.recorder.answered(np.full(len(amounts), float(tick) * self.tick_ns), amounts)
         return answered
 

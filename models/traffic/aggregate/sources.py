@@ -28,6 +28,8 @@ Array = NDArray[np.float64]
 
 #: Quantiles by which a thinking time is represented.
 _QUANTILES = 64
+#: Tables of the Poisson law that are kept.
+_TABLES = 64
 
 
 class Source:
@@ -48,7 +50,7 @@ class Source:
         streams = Streams(seed)
         self._keys = [streams.key("traffic", "load", name, i) for i in range(len(edges) + 2)]
         self._alike = self._by_weight()
-        self._table_mean, self._table = -1.0, np.zeros(0)
+        self._tables: dict[float, Array] = {}  # of the means that were asked for last
         self._burst = streams.stream("traffic", "burst", name)
         self._bursting = False
         self._burst_ends = 0.0
@@ -155,10 +157,12 @@ class Source:
             return found
         if mean <= 0.0:
             return [0] * len(u)
-        if mean != self._table_mean:
-            self._table_mean = mean
-            self._table = np.cumsum(self._probabilities(mean))
-        counts: list[int] = np.searchsorted(self._table, u, side="left").tolist()
+        table = self._tables.get(mean)
+        if table is None:
+            if len(self._tables) >= _TABLES:
+                self._tables.clear()
+            table = self._tables[mean] = np.cumsum(self._probabilities(mean))
+        counts: list[int] = np.searchsorted(table, u, side="left").tolist()
         return counts
 
     @staticmethod

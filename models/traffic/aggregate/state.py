@@ -123,7 +123,6 @@ class RunState:
         self.flow, self.flowed, self.staying = np.zeros(edges), np.zeros(edges), np.zeros(edges)
         self.answered, self.refused, self.dropped = np.zeros(edges), np.zeros(edges), np.zeros(edges)
         self.pool = np.zeros(layout.lanes)
-        self.early = np.zeros(len(self.recorder.roots))
         self.call_ok = np.ones(edges)
         #: calls that will be made when those before them in their visits have ended
         self.pending = np.zeros(edges)

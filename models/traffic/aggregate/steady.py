@@ -121,7 +121,6 @@ class Steady:
             return
         if self._sums is None:
             self._begin, self._sums, self._last, self._averages = run.tick, run.recorder.so_far(), None, None
-            self._early = run.early.copy()
             return
         if self._averages is not None or run.tick - self._begin < self._stretch:
             return
@@ -133,13 +132,10 @@ class Steady:
         length = run.tick - self._begin
         if self._last is not None and all(self._alike(self._last.edges[i], here.edges[i], length) for i in (0, 2)):
             self._averages = here
-            self._prompt = np.zeros(run.layout.edges)
-            self._prompt[run.recorder.roots] = (run.early - self._early) / length
-            self._ended = _ended(here, self._prompt, run.layout)
+            self._ended = _ended(here, run.layout)
             self._rates = tuple(rate for source in run.sources for rate in source.rates(run.tick))
             self._until = run.tick + TRUST_NS // run.tick_ns
         self._last, self._sums, self._begin = here, now, run.tick
-        self._early = run.early.copy()
 
     def due(self, tick: int) -> int:
         """The tick before which `watch` has nothing to do."""
@@ -301,8 +297,7 @@ class Steady:
         failed[TIMEOUT] = rare - good
         run.recorder.tick(rare, np.zeros_like(rare), rare, good, 0)
         run.recorder.failures(failed, failed)
-        answered = (ended.edges[2] + self._prompt)[roots] * (factor[roots] * ticks) + good[roots]
-        run.early += self._prompt[roots] * (factor[roots] * ticks)
+        answered = ended.edges[2][roots] * (factor[roots] * ticks) + good[roots]
         run.recorder.answered(np.full(len(roots), (run.tick + 0.5 * ticks) * run.tick_ns), answered)
 
     def _queues(self, run: RunState, ticks: int, scale: float) -> None:
@@ -328,10 +323,10 @@ class Steady:
         queues.shift_rings(ticks, moved, units)
 
 
-def _ended(means: Sums, prompt: Array, layout: Layout) -> Sums:
+def _ended(means: Sums, layout: Layout) -> Sums:
     """The means of a stretch with attempts and requests as many as those that ended in it."""
-    attempts = means.edges[2] + prompt + np.add.reduce(means.failed, axis=0)
-    calls = means.edges[2] + prompt + np.add.reduce(means.final, axis=0)
+    attempts = means.edges[2] + np.add.reduce(means.failed, axis=0)
+    calls = means.edges[2] + np.add.reduce(means.final, axis=0)
     edges = np.vstack((np.where(layout.asynchronous, means.edges[0], attempts), means.edges[1:]))
     return replace(means, edges=edges, fresh=np.where(layout.asynchronous, means.fresh, calls))
 

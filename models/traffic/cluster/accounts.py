@@ -23,6 +23,7 @@ from simcluster.models.traffic.cluster.causes import KIND_INDEX, RESET
 from simcluster.models.traffic.cluster.nodes import EdgeKey, Layout
 from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.statistics import Latencies, LoadRecord
+from simcluster.models.traffic.cluster.whole import Period, Wholes
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -42,6 +43,13 @@ class Ended(NamedTuple):
     failures: list[Triple]
 
 
+class HotPeriod(NamedTuple):
+    """Calls of a period in which queues were followed; `due`: failures of calls that began before that."""
+
+    calls: Period
+    due: list[Triple]
+
+
 class Accounts:
     """The calls of one plan after the other.
 
@@ -55,6 +63,7 @@ class Accounts:
         self._layout = Layout()
         self._later: dict[int, list[Triple]] = {}
         self._judged: tuple[Latencies, int, Array, Array] | None = None
+        self._wholes: Wholes | None = None
 
     @property
     def open(self) -> Index:
@@ -83,6 +92,8 @@ class Accounts:
             for tick, found in self._later.items()
         }
         self.good, self.bad, self._layout, self._judged = good, bad, plan.layout, None
+        if self._wholes is not None:
+            self._wholes.rewire(_numbered(plan.layout))
         return gone
 
     # --- closed forms ---------------------------------------------------------------------
@@ -106,7 +117,6 @@ class Accounts:
             sent: calls on every edge, failing ones included.
             failing: edge, kind, calls, and how long after the call it is known (nanoseconds).
         """
-        ended: dict[tuple[int, int], int] = {}
         lost = np.zeros(len(sent), dtype=np.int64)
         for edge, kind, count, after_ns in failing:
             lost[edge] += count
@@ -116,10 +126,8 @@ class Accounts:
             for delay, number in ((int(whole), count - late), (int(whole) + 1, late)):
                 if number:
                     self._later.setdefault(tick + delay, []).append((edge, kind, number))
-        for due in sorted(at for at in self._later if at <= tick):
-            for edge, kind, count in self._later.pop(due):
-                ended[edge, kind] = ended.get((edge, kind), 0) + count
-                self.bad[edge] -= count
+        ended = self._due(tick)
+        self._wholes = None
         old, new = self.staying(latencies, ticks * tick_ns)
         came = np.maximum(sent - lost, 0)
         uniform = uniforms_at(plan.keys, _DRAWS + tick)
@@ -130,31 +138,26 @@ class Accounts:
 
     # --- queues that are followed ---------------------------------------------------------
 
-    def pass_hot(self, sent: Index, ok: Index, failed: Index, most: Array, doubtful: NDArray[np.bool_]) -> Index:
-        """A period whose outcomes a live engine counted; what is left open is bounded by what it has in flight.
+    def pass_hot(self, tick: int, counted: Array, early: Array, most: Array, doubtful: NDArray[np.bool_]) -> HotPeriod:
+        """A period that ends with a tick, whose outcomes a live engine counted: see `Wholes.settle`.
 
-        Args:
-            failed: by kind (rows) and edge; made smaller where more would end than there are, and larger by what is
-                lost without a word.
-            most: calls of every edge that can be in flight.
-            doubtful: edges whose open calls, if they are gone, have rather failed than succeeded.
-
-        Returns:
-            Calls that succeeded.
+        Calls that were known to fail before queues were followed are told when it is known to their callers.
         """
-        self._later.clear()
-        there: Index = self.open + sent
-        left = there.copy()
-        for row in failed:
-            np.minimum(row, left, out=row)
-            left -= row
-        good: Index = np.minimum(ok, left)
-        left -= good
-        surplus = np.maximum(left - np.ceil(most).astype(np.int64), 0)
-        good += np.where(doubtful, 0, surplus)
-        failed[0] += np.where(doubtful, surplus, 0)
-        self.good, self.bad = left - surplus, np.zeros_like(left)
-        return good
+        if self._wholes is None:
+            self._wholes = Wholes(_numbered(self._layout), self.good)
+        due = self._due(tick)
+        found = self._wholes.settle(self.good, counted, early, most, doubtful)
+        self.good = found.left
+        return HotPeriod(found, [(edge, kind, count) for (edge, kind), count in due.items()])
+
+    def _due(self, tick: int) -> dict[tuple[int, int], int]:
+        """Failures that are known by the end of a tick, by edge and kind; they are under way no more."""
+        ended: dict[tuple[int, int], int] = {}
+        for at in sorted(at for at in self._later if at <= tick):
+            for edge, kind, count in self._later.pop(at):
+                ended[edge, kind] = ended.get((edge, kind), 0) + count
+                self.bad[edge] -= count
+        return ended
 
 
 def _numbered(layout: Layout) -> list[tuple[EdgeKey, int]]:
@@ -172,6 +175,29 @@ class Requests:
 
     def __init__(self) -> None:
         self.open: dict[str, int] = {}
+        self._wholes: Wholes | None = None
+
+    def pass_hot(
+        self, names: Sequence[str], due: Sequence[int], later: Sequence[int], counted: Array, early: Array, most: Array,
+        doubtful: NDArray[np.bool_],
+    ) -> Period:  # fmt: skip
+        """A period of all users, whose outcomes a live engine counted: see `Wholes.settle`.
+
+        Args:
+            due: requests of each that fail now beside those that the engine knows; `later`: that will.
+        """
+        there = np.array([self.open.get(name, 0) for name in names], dtype=np.int64)
+        ended = np.minimum(np.array(due, dtype=np.int64), there)
+        apart = np.minimum(np.array(later, dtype=np.int64), there - ended)
+        there = there - ended - apart
+        if self._wholes is None:
+            self._wholes = Wholes(names, there)
+        elif self._wholes.names != names:
+            self._wholes.rewire(names)
+        found = self._wholes.settle(there, counted, early, most, doubtful)
+        found = found._replace(left=found.left + apart, due=ended)
+        self.open = {**self.open, **dict(zip(names, found.left.tolist(), strict=True))}
+        return found
 
     def settle(
         self, name: str, requests: int, attempts: int, failed: Sequence[tuple[str, int]], most_open: int
@@ -182,6 +208,7 @@ class Requests:
             failed: requests that failed, by kind; at most as many as there are count.
             most_open: requests that can be under way at its end; whoever else has not failed has succeeded.
         """
+        self._wholes = None
         left = self.open.get(name, 0) + requests
         kept = []
         for kind, count in failed:

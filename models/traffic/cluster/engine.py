@@ -201,6 +201,10 @@ class TrafficEngine:
             self._lend(self.hot)
             self.hot.live.engine.changed()
 
+    def reseed(self) -> None:
+        """What is drawn from now on follows from another seed (`Simulation.reseed`)."""
+        self._wired = (-1, -1)  # the keys are the plan's
+
     @property
     def plan(self) -> Plan:
         """Who calls whom now; not to be changed."""
@@ -408,7 +412,7 @@ class TrafficEngine:
         if wiring.is_empty:
             self._tense = False
             return
-        seed = self._sim.streams.key("traffic", "hot")
+        seed = self._sim.streams.fresh_key("traffic", "hot")
         self.hot = HotTraffic(seed, wiring, self._fleet, start_ns, TICK_NS)
         self._lend(self.hot)
         self.hot.seed({s.container.container_id: s.waiting() for s in self._plan.servers})

@@ -18,14 +18,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine.streams import uniform_at, uniforms_at
-from simcluster.models.traffic.aggregate.live import LiveTraffic, LoadCounts, Tally
-from simcluster.models.traffic.cluster.accounts import Accounts, Requests
+from simcluster.engine.streams import uniform_at
+from simcluster.models.traffic.aggregate.live import LiveTraffic, Tally
+from simcluster.models.traffic.cluster.accounts import Accounts, Requests, Triple
 from simcluster.models.traffic.cluster.causes import (
     BROKEN,
     DEADLINE,
     DENIED,
     KIND_INDEX,
+    KINDS,
     RESET,
     STATUS,
     UNCONNECTED,
@@ -42,8 +43,10 @@ from simcluster.models.traffic.cluster.queueing import service_time
 from simcluster.models.traffic.cluster.server import Failed, Followed, Server
 from simcluster.models.traffic.cluster.statistics import Latencies, LoadRecord, PodTable, packed
 from simcluster.models.traffic.cluster.users import UserLoad
+from simcluster.models.traffic.cluster.whole import BESIDE
 from simcluster.models.traffic.cluster.wiring import Wiring, load_name, ticks_of
 from simcluster.models.traffic.graph.histogram import Histogram
+from simcluster.models.traffic.graph.result import FAILURES
 
 Array = NDArray[np.float64]
 
@@ -51,8 +54,8 @@ Array = NDArray[np.float64]
 NOTICEABLE_CORES = 0.01
 #: A change of all latencies that nobody would notice.
 NOTICEABLE_LATENCY = 0.02
-#: Attempts that succeed as often as this all do.
-SURE = 0.999
+#: Attempts that succeed as often as this all do; as seldom as that they rather fail.
+SURE, RATHER = 0.999, 0.5
 #: Requests walk through graphs of at most so many edges, to draw their latencies.
 WALKED = 60
 #: A drawn duration of so many ticks says that nobody ever served the request.
@@ -104,7 +107,6 @@ class HotTraffic:
         self.tick_ns = ticks_of(wiring.spec, period_ns, len(wiring.servers))
         self.live = LiveTraffic(wiring.spec, seed, self.tick_ns, wiring.pods, start_ns, prompt=True, walked=WALKED)
         self.calm_periods = 0
-        self.rests: dict[str, dict[str, float]] = {}  # parts of requests that are not counted yet, by load and kind
         self._index()
         self._apply()
 
@@ -241,25 +243,21 @@ class _Telling:
         self._tally = tally
         self._tick = tick
         self._accounts, self._requests = open_
-        self._in_flight = hot.live.engine.callers.in_flight()
+        self._open = hot.live.under_way(tally)
         pods = np.vstack((tally.pods, hot.live.mean_waits_ns()))[:, hot.table.pods]
         self._seen = Seen(pods[0], pods[1], pods[2], pods[5] * 1e9, pods[3], pods[4], pods[7])
 
     def flow(self) -> HotFlow:
         """Counts as whole numbers."""
-        plan, seen = self._plan, self._seen
-        uniform = uniforms_at(plan.keys, self._tick) if len(plan.edges) else np.zeros(0)
-        whole = np.maximum(np.floor(self._spread() + uniform).astype(np.int64), 0)
-        self._whole = whole
-        sent, failed = whole[0] + whole[5], whole[2:6]
-        ok = self._accounts.pass_hot(sent, whole[1], failed, *self._bounds(sent))
-        failures = self._failures(failed)
+        _plan, seen = self._plan, self._seen
+        calls, due = self._accounts.pass_hot(self._tick, self._spread(), *self._bounds())
+        sent, ok, self._failed, self._given_up = calls.begun, calls.well, calls.failed, calls.beside
+        failures = self._failures(self._failed, due)
         flow = Flow(sent.tolist() if self._hot.table.tells else [], failures, [], {}, {}, {}, {}, {})
         if self._hot.table.tells:
             self._serve(flow)
         latencies = self._latencies()
-        loads = {name: self._load(name, ok, latencies) for name in self._wiring.loads}
-        loads = {f"{self._wiring.loads[n].namespace}/{self._wiring.loads[n].name}": r for n, r in loads.items()}
+        loads = self._loads(ok, due, latencies)
         queues = PodTable(
             self._hot.table.names,
             np.floor(seen.waiting + 0.5).astype(np.int64).tobytes(),
@@ -274,56 +272,63 @@ class _Telling:
         """Every edge of the graph stands for calls of many containers: they share by what they served.
 
         Returns:
-            Of every edge of the plan: attempts, ok, time-outs, rejections, errors, not sent, calls given up.
+            Of every edge of the plan, as `Wholes` counts: begun, ok, time-outs, rejections, errors, not sent, calls
+            given up.
         """
         table, tally = self._hot.table, self._tally
         served = np.append(tally.pods[1], 0.0)[table.pod_of_container]
         total = np.bincount(table.group_of, served, table.groups)[table.group_of]
         shares = np.where(total > 0.0, served / np.maximum(total, 1e-300), table.alike)
-        keys = len(table.keys)
-        counts = [np.bincount(table.key_of, tally.edges[row], keys + 1)[:keys] for row in range(7)]
+        counted = tally.edges.copy()
+        counted[0] += counted[5]  # an attempt that is not sent fails at once
+        messages = self._hot.live.engine.layout.asynchronous
+        counted[1] = np.where(messages, counted[0], counted[1])  # nobody waits to hear of them
+        counts = [self._by_key(row) for row in counted]
         arrivals = np.bincount(table.callee_of, counts[0], len(table.callees) + 1)
         flow = table.calls * np.where(table.inner, arrivals[table.caller_operation] * shares[table.container], 1.0)
-        sums = np.bincount(table.key, flow, keys)[table.key]
-        part = np.where(sums > 0.0, flow / np.maximum(sums, 1e-300), 0.0)
-        edges = len(self._plan.edges)
-        return np.vstack([np.bincount(table.edge, count[table.key] * part, edges) for count in counts])
+        return np.vstack([self._to_plan(count, flow) for count in counts])
 
-    def _bounds(self, sent: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
-        """How many calls of every edge of the plan can be under way, and where they rather fail than succeed.
+    def _by_key(self, of_engine: Array) -> Array:
+        """Sums of what edges of the engine have, by the table's keys."""
+        table, keys = self._hot.table, len(self._hot.table.keys)
+        found: Array = np.bincount(table.key_of, of_engine, keys + 1)[:keys].astype(np.float64, copy=False)
+        return found
 
-        The engine has attempts in flight until their time-outs expire, or, in wide ticks, never. Where all succeed they
-        are under way as long as they take (Little's law).
+    def _to_plan(self, of_key: Array, weights: Array) -> Array:
+        """What every key has, given to the plan's edges that stand for it by their weights."""
+        table = self._hot.table
+        sums = np.bincount(table.key, weights, len(table.keys))[table.key]
+        part = np.where(sums > 0.0, weights / np.maximum(sums, 1e-300), 0.0)
+        found: Array = np.bincount(table.edge, of_key[table.key] * part, len(self._plan.edges)).astype(np.float64)
+        return found
+
+    def _bounds(self) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Of every edge of the plan: calls that have ended though they are not judged, how many are under way, and
+        where they rather fail than succeed.
         """
-        table, engine, seconds = self._hot.table, self._hot.live.engine, max(self._tally.seconds, 1e-9)
-        keys = len(table.keys)
-        flying = np.bincount(table.key_of, self._in_flight, keys + 1)[:keys]
-        took = self._tally.edges[0] * engine.outcomes.latency * (engine.tick_ns * 1e-9 / seconds)
-        inside = np.bincount(table.key_of, took, keys + 1)[:keys]
-        troubled = self._troubled()
-        most = np.where(troubled, flying, np.ceil(inside))
-        there = (self._accounts.open + sent)[table.edge].astype(np.float64)
-        sums = np.bincount(table.key, there, keys)[table.key]
-        part = most[table.key] * np.where(sums > 0.0, there / np.maximum(sums, 1e-300), 0.0)
-        edges = len(self._plan.edges)
-        doubtful: NDArray[np.bool_] = np.bincount(table.edge, troubled[table.key], edges) > 0.0
-        return np.bincount(table.edge, part, edges).astype(np.float64), doubtful
+        table, open_ = self._hot.table, self._open
+        there: Array = self._accounts.open[table.edge].astype(np.float64) + 1.0  # who has more has more of what ends
+        early, most = (self._to_plan(self._by_key(each), there) for each in (open_.early, open_.attempts))
+        bad = self._hot.live.engine.outcomes.quality < RATHER
+        rather = self._by_key(bad.astype(np.float64))[table.key]
+        doubtful: NDArray[np.bool_] = np.bincount(table.edge, rather, len(self._plan.edges)) > 0.0
+        return early, most, doubtful
 
     def _troubled(self) -> NDArray[np.bool_]:
         """Of which edges of the engine calls fail now, or rather fail than succeed."""
-        table, engine = self._hot.table, self._hot.live.engine
+        engine = self._hot.live.engine
         bad = np.add.reduce(self._tally.edges[2:6], axis=0) + (engine.outcomes.quality < SURE)
-        keys = len(table.keys)
-        found: NDArray[np.bool_] = np.bincount(table.key_of, bad, keys + 1)[:keys] > 0.0
+        found: NDArray[np.bool_] = self._by_key(bad) > 0.0
         return found
 
-    def _failures(self, failed: NDArray[np.int64]) -> list[tuple[int, int, int, float]]:
+    def _failures(self, failed: NDArray[np.int64], due: list[Triple]) -> list[tuple[int, int, int, float]]:
         """Edge, kind and count; they are known now."""
         kinds = self._hot.table.kinds
-        return [
-            (edge, int(kinds[edge, kind]), int(failed[kind, edge]), 0.0)
-            for edge, kind in np.argwhere(failed.T).tolist()
-        ]
+        ended = {(edge, kind): count for edge, kind, count in due}
+        for edge, kind in np.argwhere(failed.T).tolist():
+            name = edge, int(kinds[edge, kind])
+            ended[name] = ended.get(name, 0) + int(failed[kind, edge])
+        return [(edge, kind, count, 0.0) for (edge, kind), count in ended.items()]
 
     def _serve(self, flow: Flow) -> None:
         """Requests of every server, and what its log says."""
@@ -336,7 +341,7 @@ class _Telling:
         self._good = np.ones(len(self._plan.edges))
         self._good[table.edge] = good[table.key]
         lost: Lost = {}
-        failed, kinds = self._whole[2:6], table.kinds
+        failed, kinds = self._failed, table.kinds
         for index, kind in np.argwhere(failed.T > 0).tolist():
             lost.setdefault(index, []).append((int(kinds[index, kind]), int(failed[kind, index])))
         tells = table.tells
@@ -386,7 +391,7 @@ class _Telling:
         for number, step in enumerate(node.steps):
             for edge in step:
                 kinds = lost.get(edge.index, [])
-                attempts, left = sum(count for _, count in kinds), int(self._whole[6, edge.index])  # integers
+                attempts, left = sum(count for _, count in kinds), int(self._given_up[edge.index])  # integers
                 for kind, count in kinds:
                     calls = left * count // max(1, attempts)
                     attempts, left = attempts - count, left - calls
@@ -452,44 +457,44 @@ class _Telling:
         nodes: list[Node] = [self._plan.nodes[t.node] for t in edge.targets if t.node >= 0]
         return [below for node in nodes for step in node.steps for below in step]
 
-    def _load(self, name: str, ok: NDArray[np.int64], latencies: Latencies) -> LoadRecord:
-        counts: LoadCounts = self._tally.loads[name]
-        dead = next((p.kind for p in self._wiring.parts if p.caller == name and p.kind), "")
-        words = {"timeout": DEADLINE, "rejected": dead or RESET, "error": STATUS, "refused": BROKEN}
-        amounts = {"begun": counts.arrivals, "attempts": counts.attempts, "ok": counts.ok, **counts.failed}
-        rests = self._hot.rests.setdefault(name, {})
-        whole = {}
-        for what, amount in amounts.items():
-            rests[what] = rests.get(what, 0.0) + amount
-            whole[what] = math.floor(rests[what] + 1e-6)
-            rests[what] -= whole[what]
-        load = self._wiring.loads[name]
-        identity = f"{load.namespace}/{load.name}"
-        there = self._requests.open.get(identity, 0) + whole["begun"] - sum(whole[kind] for kind in words)  # integers
-        flying = min(self._flying(name), max(0, there))
-        if counts.ok + rests["ok"] < 1.0 and there > flying and any(whole.values()):
-            worst = max(words, key=lambda kind: (rests[kind], whole[kind]))  # parts of failed ones make whole ones
-            whole[worst], there = whole[worst] + there - flying, flying
-        failed = [(words[kind], whole[kind]) for kind in words]
-        record = self._requests.settle(identity, whole["begun"], whole["attempts"], failed, flying)
-        edges = dict.fromkeys(part.edge for part in self._wiring.parts if part.caller == name and not part.container)
-        parts = [Component(int(ok[edge]), latencies[edge]) for edge in edges]
-        if not any(part.requests for part in parts):  # all of them were counted on their edges before
-            shares = [math.ceil(record.ok * self._plan.edges[edge].call.count) for edge in edges]
-            parts = [Component(share, latencies[edge]) for share, edge in zip(shares, edges, strict=True)]
-        return _with_latencies(record, counts.latency, parts)
-
-    def _flying(self, name: str) -> int:
-        """Requests of users that are under way, as `_bounds` says of calls."""
-        engine = self._hot.live.engine
+    def _loads(self, ok: NDArray[np.int64], due: list[Triple], latencies: Latencies) -> dict[str, LoadRecord]:
+        """What users saw, by `namespace/name`."""
+        wiring, engine, open_ = self._wiring, self._hot.live.engine, self._open
+        identities = [f"{load.namespace}/{load.name}" for load in wiring.loads.values()]
+        counts = [self._tally.loads[name] for name in wiring.loads]
+        amounts = [
+            [each.arrivals, each.ok, *(each.failed[kind] for kind in FAILURES), each.attempts] for each in counts
+        ]
         recorder = engine.recorder
-        roots = recorder.roots[recorder.columns[recorder.names.index(name)]]
-        flying = math.fsum(self._in_flight[roots].tolist())
-        troubled = self._tally.edges[2:6, roots].any() or (engine.outcomes.quality[roots] < SURE).any()
-        if not troubled:
-            inside = self._tally.edges[0, roots] * engine.outcomes.latency[roots]
-            flying = math.fsum(inside.tolist()) * engine.tick_ns * 1e-9 / max(self._tally.seconds, 1e-9)
-        return math.ceil(flying - 1e-6)
+        roots = [recorder.roots[recorder.columns[recorder.names.index(name)]] for name in wiring.loads]
+        early, most = (
+            np.array([math.fsum(each[edges].tolist()) for edges in roots]) for each in (open_.early, open_.calls)
+        )
+        doubtful = np.array([bool((engine.outcomes.quality[edges] < RATHER).any()) for edges in roots], dtype=bool)
+        edges_of = [
+            dict.fromkeys(part.edge for part in wiring.parts if part.caller == name and not part.container)
+            for name in wiring.loads
+        ]
+        known = [[(KINDS[kind], n) for edge, kind, n in due if edge in edges] for edges in edges_of]
+        gone = [sum(n for _, n in each) for each in known]  # integers
+        later = [sum(int(self._accounts.bad[edge]) for edge in edges) for edges in edges_of]  # integers
+        rows = np.array(amounts).T.reshape(BESIDE + 1, -1)
+        seen = self._requests.pass_hot(identities, gone, later, rows, early, most, doubtful)
+        found = {}
+        for place, (name, identity) in enumerate(zip(wiring.loads, identities, strict=True)):
+            dead = next((p.kind for p in wiring.parts if p.caller == name and p.kind), "")
+            words = (DEADLINE, dead or RESET, STATUS, BROKEN)
+            failed = _at_most(known[place], int(seen.due[place])) + [
+                (w, int(n)) for w, n in zip(words, seen.failed[:, place], strict=True) if n
+            ]
+            begun, attempts, well, left = (int(each[place]) for each in (seen.begun, seen.beside, seen.well, seen.left))
+            record = LoadRecord(begun, attempts, well, tuple(failed), left)
+            parts = [Component(int(ok[edge]), latencies[edge]) for edge in edges_of[place]]
+            if not any(part.requests for part in parts):  # all of them were counted on their edges before
+                shares = [math.ceil(record.ok * self._plan.edges[edge].call.count) for edge in edges_of[place]]
+                parts = [Component(share, latencies[e]) for share, e in zip(shares, edges_of[place], strict=True)]
+            found[identity] = _with_latencies(record, counts[place].latency, parts)
+        return found
 
     def _latencies(self) -> Latencies:
         """Mean and variance of what succeeded, by the callee's sojourn and no longer than the time-out.
@@ -515,6 +520,17 @@ class _Telling:
             return before
         variance[table.edge[there]] = np.minimum(took * took, room * room)[there]
         return Latencies(mean, variance)
+
+
+def _at_most(found: list[tuple[str, int]], count: int) -> list[tuple[str, int]]:
+    """The first so many of some failures."""
+    kept = []
+    for kind, number in found:
+        here = min(number, count)
+        count -= here
+        if here:
+            kept.append((kind, here))
+    return kept
 
 
 def _with_latencies(record: LoadRecord, seen: Histogram, laws: list[Component]) -> LoadRecord:

@@ -27,10 +27,11 @@ THRIFT: tuple[str, ...] = get_args(Thrift)
 HTTP: tuple[str, ...] = get_args(Http)
 _TALKS = {**dict.fromkeys(HTTP, "http"), **dict.fromkeys((*STORES, *THRIFT), "tcp")}
 #: Share of calls that open a connection: HTTP/1.1 clients keep idle ones alive, drivers of stores have pools;
-#: gRPC keeps one connection open for all calls.
+#: gRPC keeps one connection open for all calls, and PyMySQL has no pool: its programs connect for each query.
 OPENING = {
     **dict.fromkeys(HTTP, 0.02),
     **dict.fromkeys((*STORES, *THRIFT), 0.005),
+    "pymysql": 1.0,
 }
 
 

@@ -166,11 +166,11 @@ class PlanBuilder:
         sandbox = server.container.sandbox
         names = sandbox.names or cluster_first(self._network.dns, sandbox.namespace)
         address = sandbox.address if self._network.per_client else ""
-        return Origin((server.node,), sandbox.namespace, names, address)
+        return Origin((server.node,), sandbox.namespace, names, address, sandbox.hosts)
 
     def _enter(self, load: UserLoad) -> list[Edge]:
         nodes = (load.from_node,) if load.from_node else self._resolver.entry_nodes()
-        origin = Origin(nodes, load.namespace, None, OUTSIDE if self._network.isolation else "")
+        origin = Origin(nodes, load.namespace, None, OUTSIDE if self._network.guarded else "")
         port = load.port or self._resolver.first_port(origin, load.service)
         edges = []
         load.described = self._mix_of(origin, load.service, port) or load.described
@@ -202,7 +202,7 @@ class PlanBuilder:
         """The edge of a call to `place`: what its host's name stands for where it is made."""
         plan = self._plan
         address, destinations = self._resolver.resolve(origin, place, name.port)
-        key = self._streams.key("traffic", *name, *where)
+        key = self._streams.fresh_key("traffic", *name, *where)
         edge = Edge(len(plan.edges), call, name.host, name.port, address, key)
         plan.edges.append(edge)
         self._keys.append(name)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from simcluster.engine import MILLISECOND
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.names import Reached, ResolverConfig, is_address, search
+from simcluster.models.machine.names import Reached, ResolverConfig, in_hosts, is_address, search
 from simcluster.models.machine.network import Backend, Network
 from simcluster.models.machine.process import Call
 from simcluster.models.traffic.cluster.causes import DNS_TIMEOUT, NO_SUCH_HOST, REFUSED, STATUS, TIMEOUT
@@ -19,12 +19,14 @@ class Origin(NamedTuple):
     Attributes:
         names: how the caller's pod looks names up; None for users outside, who need no cluster DNS.
         address: the caller's own, where it matters (session affinity, network policies), else empty.
+        hosts: what stands in its hosts file besides the usual.
     """
 
     nodes: tuple[str, ...]
     namespace: str
     names: ResolverConfig | None = None
     address: str = ""
+    hosts: str = ""
 
 
 class Destination(NamedTuple):
@@ -83,6 +85,9 @@ class Resolver:
         if origin.names is None or is_address(host):
             addresses = self._network.find(host, origin.namespace)
             return ("ok" if addresses else NO_SUCH_HOST), addresses
+        own = in_hosts(origin.hosts, host) if origin.hosts else ""
+        if own:
+            return "ok", (own,)
         node = origin.nodes[0] if origin.nodes else ""
         key = (node, origin.address, origin.names.servers)
         servers = self._name_servers.get(key)

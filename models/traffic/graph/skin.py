@@ -15,7 +15,7 @@ from simcluster.models.traffic.graph.laws import Number, Part
 #: Clients of stores, of Thrift services, and all clients, whose words describe a failed connection.
 Stores = Literal[
     "stackexchange-redis", "mgo", "postgres-go", "mysql-go", "redis-go", "memcache-go",
-    "mongoc", "redis-plus-plus", "libmemcached", "psycopg2", "sarama", "mysql-cj", "amqp-java",
+    "mongoc", "redis-plus-plus", "libmemcached", "psycopg2", "pymysql", "sarama", "mysql-cj", "amqp-java",
 ]  # fmt: skip
 Thrift = Literal["thrift-cpp", "thrift-lua"]
 Http = Literal["http", "spring-rest", "spring-webflux", "nginx"]

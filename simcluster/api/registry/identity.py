@@ -44,7 +44,7 @@ class Identities:
             self._given.clear()
         key = (resource, namespace, name)
         nth = self._given[key] = self._given.get(key, 0) + 1
-        stream = self.sim.streams.key("uid", resource, namespace, name, now, nth)
+        stream = self.sim.streams.fresh_key("uid", resource, namespace, name, now, nth)
         high, low = mix(stream, 1), mix(stream, 2)
         variant = low >> 60 & 3 | 8
         last = f"{low & _LOW_DIGITS:015x}"
@@ -58,7 +58,8 @@ class Identities:
             self._generated[key] = nth
             if len(self._generated) > _FULL:
                 self._forget()
-        return self.sim.stream("generated-name", *key, nth).text(SUFFIX_ALPHABET, SUFFIX_LENGTH)
+        stream = self.sim.streams.fresh("generated-name", *key, nth)
+        return stream.text(SUFFIX_ALPHABET, SUFFIX_LENGTH)
 
     def _forget(self) -> None:
         """Forget what nothing was named after for longest; whatever comes back counts on from beyond all of it."""

@@ -25,6 +25,13 @@ from simcluster.eval.bench import Measurement, measure, measure_scale, measure_s
 @click.option("--grading", is_flag=True, help="Measure what grades cost beside their episodes instead (minutes).")
 @click.option("--environments", is_flag=True, help="Measure steps of Gymnasium's environments instead.")
 @click.option(
+    "--episodes",
+    default=0,
+    metavar="N",
+    type=click.IntRange(0),
+    help="Measure episodes by the expert instead, of N tasks drawn by the seed.",
+)
+@click.option(
     "--soak", default=0, metavar="HOURS", type=click.IntRange(0), help="Let a world live so long instead (7 to 24)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
@@ -33,7 +40,7 @@ def command(repeats: int, seed: int, gate: bool, as_json: bool, **instead: Any) 
     sizes, soak = _sizes(instead["scale"]), instead["soak"]
     if sum([bool(each) for each in instead.values()]) > 1:  # integers
         raise click.UsageError(
-            "--scale, --traffic, --serve, --telemetry, --grading, --environments, --soak: one at a time"
+            "--scale, --traffic, --serve, --telemetry, --grading, --environments, --episodes, --soak: one at a time"
         )
     if 0 < soak < 7:
         raise click.BadParameter("at least 7 hours: the sixth is the one compared with", param_hint="--soak")
@@ -52,6 +59,10 @@ def command(repeats: int, seed: int, gate: bool, as_json: bool, **instead: Any) 
             from simcluster.eval.bench.environments import measure_environments
 
             found = measure_environments(tell)
+        elif instead["episodes"]:
+            from simcluster.eval.bench.episodes import measure_episodes
+
+            found = measure_episodes(tell, instead["episodes"], seed)
         elif instead["served"]:
             from simcluster.eval.bench.served import measure_served
 

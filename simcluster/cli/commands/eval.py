@@ -29,7 +29,7 @@ from simcluster.cli.modelling import model_options
 from simcluster.cli.output import console, print_json
 from simcluster.cli.processtitle import hide_arguments
 from simcluster.cli.profile import profile_option
-from simcluster.cli.suites import fresh_of, members
+from simcluster.cli.suites import made_of, members
 from simcluster.eval.chat.options import ModelOptions
 from simcluster.eval.isolation.ending import HARNESS_ERROR
 from simcluster.eval.report import evaluation_object, scoreboard
@@ -45,7 +45,9 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 
 @click.command("eval", short_help="Run agents on tasks and show a scoreboard.")
 @click.argument("task_ids", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
-@click.option("--suite", "suites", multiple=True, help="A suite of tasks (repeatable), or fresh:SEED:N.")
+@click.option(
+    "--suite", "suites", multiple=True, help="A suite of tasks (repeatable), fresh:SEED:N, or cloudopsbench[:N]."
+)
 @click.option(
     "--agent",
     "agents",
@@ -82,7 +84,7 @@ def command(**given: Any) -> int:
     if options.resume and options.out is None:
         raise click.UsageError("--resume needs --out: the run directory to go on with")
     folder = options.out
-    if any(list(map(fresh_of, options.suites))):  # they stand in the run directory
+    if any(list(map(made_of, options.suites))):  # they stand in the run directory
         folder = folder or next_folder(Path("runs"))
     wanted = _chosen_tasks(options, folder or Path())
     plan = Plan(

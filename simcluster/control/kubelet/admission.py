@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from simcluster.api.objects import ApiObject, Json, name_of
+from simcluster.control.kubelet.config import KubeletConfig
 from simcluster.control.kubelet.podspec import (
     Pod,
     containers_of,
@@ -23,6 +24,9 @@ from simcluster.control.nodes.nodeselector import node_selector_matches
 from simcluster.control.nodes.taints import NO_EXECUTE, find_untolerated, taints_of
 from simcluster.models.machine.kernel.namespaces import SAFE
 from simcluster.models.machine.machine import Machine
+
+#: What kubeadm's file says.
+KUBEADM = KubeletConfig()
 
 
 class Rejection(NamedTuple):
@@ -39,6 +43,7 @@ def admit(
     node: ApiObject | None,
     used: Sequence[tuple[int, int]] | None = None,
     wanted: tuple[int, int] | None = None,
+    config: KubeletConfig = KUBEADM,
 ) -> Rejection | None:
     """Why the pod may not run here, or None. `used`, `wanted`: what the others and it reserve, if that is known."""
     for name in sysctls_of(pod):
@@ -63,9 +68,13 @@ def admit(
     if used is None:
         used = [requests_of(other) for other in running]
     wanted = requests_of(pod) if wanted is None else wanted
-    capacity = (machine.cpu_cores * 1000, machine.memory_bytes)
-    if len(used) + 1 > machine.pods:
-        return _short("pods", 1, len(used), machine.pods)
+    capacity = (
+        machine.cpu_cores * 1000 - config.reserved_millicores,
+        machine.memory_bytes - (config.reserved_kib << 10),
+    )
+    most = config.max_pods or machine.pods
+    if len(used) + 1 > most:
+        return _short("pods", 1, len(used), most)
     for index, name in enumerate(("cpu", "memory")):
         total = sum([amounts[index] for amounts in used])
         if wanted[index] and total + wanted[index] > capacity[index]:

@@ -36,7 +36,9 @@ class KubeletConfig(Shared):
         eviction_soft: soft eviction thresholds (default: none).
         eviction_max_pod_grace_s: longest grace period of a pod that a soft threshold evicts, in seconds.
         enforce_allocatable: whether pods as a whole live in a limited cgroup (enforceNodeAllocatable).
-        cluster_dns: name server of pods with dnsPolicy ClusterFirst (kubeadm: 10.96.0.10).
+        cluster_dns: name servers of pods with dnsPolicy ClusterFirst (kubeadm: 10.96.0.10).
+        max_pods: most pods of the node; 0: as many as its machine takes (default 110).
+        reserved_millicores, reserved_kib: systemReserved and kubeReserved together, which pods do not get.
         addresses: node addresses besides InternalIP and Hostname, as (type, address).
         control_plane_labels: labels of a node of the control plane.
     """
@@ -49,6 +51,9 @@ class KubeletConfig(Shared):
     eviction_soft: tuple[SoftThreshold, ...] = ()
     eviction_max_pod_grace_s: int = 0
     enforce_allocatable: bool = True
-    cluster_dns: str = "10.96.0.10"
+    cluster_dns: tuple[str, ...] = ("10.96.0.10",)
+    max_pods: int = 0
+    reserved_millicores: int = 0
+    reserved_kib: int = 0
     addresses: tuple[tuple[str, str], ...] = ()
     control_plane_labels: Mapping[str, str] = field(default_factory=lambda: dict(CONTROL_PLANE_LABELS))

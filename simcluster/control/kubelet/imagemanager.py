@@ -30,6 +30,9 @@ class ImageUser(Protocol):
     def over(self) -> bool:
         """Whether nobody waits for the image any more."""
 
+    def pull_keys(self) -> dict[str, str]:
+        """Credentials of registries, by host: those of the pod's pull secrets."""
+
     def image_event(self, container: Json, kind: str, reason: str, message: str) -> None:
         """Record an event about a container."""
 
@@ -93,7 +96,7 @@ class ImageManager:
             user.image_failed(container, Waiting("ImagePullBackOff", f"{text}: ErrImagePull: {self._errors[key]}"))
             return
         user.image_event(container, "Normal", "Pulling", f'Pulling image "{image}"')
-        self.store.pull(image, Pull(self, user, container).done)
+        self.store.pull(image, Pull(self, user, container).done, user.pull_keys())
 
     def pulled(self, pull: Pull, result: PullResult) -> None:
         """A pull ended."""

@@ -210,7 +210,7 @@ class Kubelet(Host):
             workers = [w for w in self.workers.values() if w.state != "terminated"]
             others, used = (w.pod for w in workers), [w.reserved for w in workers]
             refused = REFUSED if self.shutdown.active else self.eviction.admit(pod)
-            rejection = refused or admit(pod, others, self.machine, self.node(), used, worker.reserved)
+            rejection = refused or admit(pod, others, self.machine, self.node(), used, worker.reserved, self.config)
             if rejection is not None:
                 worker.pod_event("Warning", rejection.reason, rejection.message)
                 worker.reject(rejection.reason, f"Pod was rejected: {rejection.message}")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, condition, condition_status, transition_time, uid_of
+from simcluster.api.quantity import of_millicores
 from simcluster.api.request import ADMIN
 from simcluster.control.kubelet.config import KubeletConfig
 from simcluster.control.kubelet.eviction import PRESSURE, EvictionManager
@@ -341,7 +342,7 @@ class NodeReporter:
 
 
 def resources_of(machine: Machine, config: KubeletConfig) -> tuple[Json, Json]:
-    """`capacity` and `allocatable`: the hard eviction thresholds are taken from memory and disk."""
+    """`capacity` and `allocatable`: hard eviction thresholds are taken from memory and disk, and what is reserved."""
     memory = machine.memory_bytes >> 10
     capacity = {
         "cpu": str(machine.cpu_cores),
@@ -349,9 +350,12 @@ def resources_of(machine: Machine, config: KubeletConfig) -> tuple[Json, Json]:
         "hugepages-1Gi": "0",
         "hugepages-2Mi": "0",
         "memory": f"{memory}Ki",
-        "pods": str(machine.pods),
+        "pods": str(config.max_pods or machine.pods),
     }
-    allocatable = {**capacity, "memory": f"{memory - config.eviction_memory_kib}Ki"}
+    left = max(0, memory - config.eviction_memory_kib - config.reserved_kib)
+    allocatable = {**capacity, "memory": f"{left}Ki"}
+    if config.reserved_millicores:
+        allocatable["cpu"] = str(of_millicores(max(0, machine.cpu_cores * 1000 - config.reserved_millicores)))
     if config.eviction_disk_percent:
         free = 100 - config.eviction_disk_percent
         allocatable["ephemeral-storage"] = str(_DISK_KIB * 1024 * free // 100)

@@ -19,7 +19,7 @@ _MOST_SERVERS, _MOST_PATHS, _MOST_CHARACTERS = 3, 32, 2048
 _EXCEEDED = "{} limits were exceeded, some {} have been omitted, the applied {} line is: {}"
 
 
-def resolver_of(pod: Pod, cluster_dns: str) -> ResolverConfig:
+def resolver_of(pod: Pod, cluster_dns: tuple[str, ...]) -> ResolverConfig:
     """The pod's resolver configuration; `cluster_dns` is the kubelet's `clusterDNS`."""
     spec = pod["spec"]
     policy = spec.get("dnsPolicy") or "ClusterFirst"
@@ -28,7 +28,7 @@ def resolver_of(pod: Pod, cluster_dns: str) -> ResolverConfig:
     elif policy == "Default" or (policy == "ClusterFirst" and spec.get("hostNetwork")):
         base = NODE_RESOLVER
     else:
-        base = cluster_first(cluster_dns, namespace_of(pod))
+        base = replace(cluster_first("", namespace_of(pod)), servers=cluster_dns)
     extra: Json | None = spec.get("dnsConfig")
     return base if not extra else _extended(base, extra)
 

@@ -33,6 +33,7 @@ from simcluster.control.kubelet.podspec import (
     sysctls_of,
 )
 from simcluster.control.kubelet.probeworker import PodProbes
+from simcluster.control.kubelet.pullsecrets import pull_keys
 from simcluster.control.kubelet.runs import Run
 from simcluster.control.kubelet.status import Waiting
 from simcluster.control.kubelet.stopping import Stops, run_hook
@@ -307,6 +308,15 @@ class PodSync(Parted):
     def over(self) -> bool:
         """Whether no sync will come of it any more."""
         return self.hosted.dead
+
+    def pull_keys(self) -> dict[str, str]:
+        """Credentials of the pod's pull secrets; those that are not there are said of."""
+        keys, missing = pull_keys(self.hosted.host.client.cache, self.hosted.pod)
+        if missing:
+            why = f"Unable to retrieve some image pull secrets ({', '.join(missing)})"
+            text = f"{why}; attempting to pull the image may not succeed."
+            self.hosted.host.recorder.event(self.hosted.pod, "Warning", "FailedToRetrieveImagePullSecret", text)
+        return keys
 
     def image_event(self, container: Json, kind: str, reason: str, message: str) -> None:
         """An event about the image of a container."""

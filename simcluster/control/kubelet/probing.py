@@ -39,6 +39,10 @@ class Outcome(NamedTuple):
     delay_ns: int = 0
 
 
+#: After which a stopped process answers.
+_NEVER_NS = 1 << 62
+
+
 class Prober:
     """Tries handlers against the containers of one node."""
 
@@ -134,6 +138,8 @@ class Prober:
         listener = self.listener(container, host, call.port)
         if listener is None:
             return Answer("refused", delay_ns=way_ns)
+        if container.halted:
+            return Answer("ok", delay_ns=_NEVER_NS)
         answer = listener.program.answer(call)
         return answer._replace(delay_ns=answer.delay_ns + way_ns) if way_ns else answer
 

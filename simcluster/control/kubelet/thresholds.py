@@ -1,4 +1,4 @@
-"""Eviction thresholds and the limit of a pod's tasks as a KubeletConfiguration gives them.
+"""What a KubeletConfiguration says of limits, reserves and names: eviction thresholds, tasks, pods, name servers.
 
 Source: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) of 1.32. To set
 `evictionHard` replaces all of its defaults. Left out: `evictionMinimumReclaim`.
@@ -50,8 +50,20 @@ def configured(config: KubeletConfig, text: str, memory_bytes: int) -> KubeletCo
         config = replace(config, eviction_soft=tuple(found))
     if "podPidsLimit" in given:
         config = replace(config, pod_pids_limit=int(given["podPidsLimit"]))
+    millicores, kib = _reserved(given)
+    config = replace(config, max_pods=int(given.get("maxPods") or 0), reserved_millicores=millicores, reserved_kib=kib)
+    if given.get("clusterDNS"):
+        config = replace(config, cluster_dns=tuple(str(server) for server in given["clusterDNS"]))
     most = given.get("evictionMaxPodGracePeriod")
     return config if most is None else replace(config, eviction_max_pod_grace_s=int(most))
+
+
+def _reserved(given: Mapping[str, Any]) -> tuple[int, int]:
+    """What the system and the kubelet keep for themselves: millicores, KiB."""
+    kept: list[Mapping[str, Any]] = [given.get(key) or {} for key in ("systemReserved", "kubeReserved")]
+    cpu = [quantity.to_millicores(str(one.get("cpu", "0"))) for one in kept]
+    memory = [quantity.to_bytes(str(one.get("memory", "0"))) >> 10 for one in kept]
+    return sum(cpu), sum(memory)  # integers
 
 
 def configured_pids(machine: Machine) -> int:
@@ -62,8 +74,6 @@ def configured_pids(machine: Machine) -> int:
 
 @functools.lru_cache(maxsize=16)
 def _read(text: str) -> Mapping[str, Any]:
-    if "eviction" not in text and "podPidsLimit" not in text:
-        return {}
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError:

@@ -28,6 +28,10 @@ from simcluster.control.statefulset.identity import (
 from simcluster.control.statefulset.podcontrol import StatefulPodControl
 from simcluster.control.statefulset.status import is_running_and_available, is_running_and_ready
 
+#: Where pods need not wait for each other they are tried in batches of 1, 2, 4, … and at most so many; a batch of which
+#: one fails is the last (`slowStartBatch`, `MaxBatchSize`).
+BATCH_MAX = 500
+
 
 class Revision:
     """A revision's name and its pod template."""
@@ -89,20 +93,23 @@ class Walk:
     # Wanted pods, in the order of their ordinals.
 
     def _each_replica(self) -> bool:
-        failure: ApiError | None = None
-        for index in range(len(self.replicas)):
-            try:
-                waits = self._process_replica(index)
-            except ApiError as error:
-                if self.monotonic:
-                    raise
-                failure = failure or error
-                continue
-            if waits and self.monotonic:
-                return True
-        if failure is not None:
-            raise failure
+        if self.monotonic:
+            return any(self._process_replica(index) for index in range(len(self.replicas)))
+        index, size = 0, 1
+        while index < len(self.replicas):
+            batch = range(index, min(index + size, len(self.replicas)))
+            failures = [error for error in map(self._attempt, batch) if error is not None]
+            if failures:
+                raise failures[0]
+            index, size = batch.stop, min(2 * size, BATCH_MAX)
         return False
+
+    def _attempt(self, index: int) -> ApiError | None:
+        try:
+            self._process_replica(index)
+        except ApiError as error:
+            return error
+        return None
 
     def _process_replica(self, index: int) -> bool:
         """Bring one ordinal forward; whether an ordered set has to wait for it."""

@@ -12,6 +12,7 @@ fake.io/sandbox-error=cni breaks the pod's network.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -174,7 +175,7 @@ class ConventionCatalog(AppCatalog):
 class ConventionRegistry(ImageRegistry):
     """Registries where the image's name says whether it can be pulled."""
 
-    def resolve(self, image: ImageReference) -> Manifest:
+    def resolve(self, image: ImageReference, keys: Mapping[str, str] | None = None) -> Manifest:
         """The manifest behind a reference. Raises PullError with containerd's text."""
         name = f"{image.path}:{image.tag}"
         head = f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": '

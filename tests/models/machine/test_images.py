@@ -127,3 +127,13 @@ def test_hosts_of_a_sandbox_s_own_manifests_serve_what_they_are_asked(registry):
         registry.resolve(parse_image("registry.invalid/x:1"))
     with pytest.raises(PullError, match="not found"):
         registry.resolve(parse_image("nginx:lates"))
+
+
+def test_a_guarded_repository_is_given_to_those_who_know_its_password(registry: ImageRegistry) -> None:
+    image = parse_image("ghcr.io/acme/ledger:v2")
+    registry.guarded[image.repository] = "ci:secret"
+    for keys in (None, {"docker.io": "ci:secret"}, {"ghcr.io": "ci:wrong"}):
+        with pytest.raises(PullError, match=r"failed to authorize: .*ghcr.io/token\?scope=.*: 401 Unauthorized"):
+            registry.resolve(image, keys)
+    assert registry.resolve(image, {"ghcr.io": "ci:secret"}).digest
+    assert registry.resolve(parse_image("ghcr.io/acme/other:v2")).digest

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from simcluster.engine import SECOND
+from simcluster.models.apps.callgraph import PORT
 from simcluster.models.traffic.cluster.nodes import EdgeKey
 from simcluster.session import Sandbox, sandbox
 
@@ -128,6 +129,28 @@ def test_a_node_dies_and_users_go_home() -> None:
     box.world.traffic.remove_users(users)
     watch.live(5)
     assert watch.users["default/db"] == 0
+
+
+def test_users_who_seldom_ask_fail_as_seldom_as_all_others() -> None:
+    spec, _ = CASES["patient"]
+    box = sandbox(nodes=2, seed=3)
+    box.deploy({**spec, "services": {**spec["services"], "api": {**spec["services"]["api"], "workers": 50}}})
+    crowd, world = box.load("api", rps=97, timeout="10s"), box.world
+    few = [
+        world.traffic.add_users(f"few-{n}", "default", "api", PORT, rps=0.4, timeout_ns=10 * SECOND) for n in range(4)
+    ]
+    box.wait("20s")
+    crowd.rps = 150
+    box.wait("10s")
+    assert world.traffic.strategy == "hot"
+    crowd.rps = 20
+    box.wait("30s")
+    crowd.rps = 92
+    box.wait("60s")
+    assert crowd.window("3m").failed == 0
+    seen = [users.window(0, world.now) for users in few]
+    assert sum(each.sent for each in seen) > 100
+    assert [each.failed for each in seen] == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("rho", [0.3, 0.7, 0.88])
