@@ -279,8 +279,9 @@ def _hash_of(file: str, name: str) -> int:
 
 
 def _quiet(reach: Reach | None, group: GroupState, at_ms: int, history: History) -> bool:
-    """Whether all that an expression reads is as at the last evaluation: nothing has changed since its window lay before
-    it, and where a window may hold what has changed, nothing has left it since.
+    """Whether all that an expression reads is as at the last evaluation.
+
+    Nothing has changed since its window lay before that; or, where a window may hold a change, nothing has left it.
     """
     if reach is None:
         return False
