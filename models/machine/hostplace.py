@@ -204,9 +204,13 @@ class HostPlace:
         """How far the node's clock is off."""
         return self.machine.clock_error_ns
 
-    def limits(self, words: list[str], *, lasts: bool) -> Outcome:
-        """`ulimit`: whoever logs people in knows it."""
-        return Outcome("unlimited\n")
+    def limits(self) -> str:
+        """Those of init: whoever logs people in lowers them."""
+        return self.files.read("/proc/1/limits")
+
+    def limited(self, letter: str, value: str, *, raised: bool, lasts: bool) -> bool:
+        """Root may raise what it likes."""
+        return False
 
 
 #: Programs of the host whose operands are files.

@@ -75,9 +75,14 @@ class BarePlace:
         """Its clock is right."""
         return 0
 
-    def limits(self, words: list[str], *, lasts: bool) -> Outcome:
-        """`ulimit`."""
-        return Outcome("1024\n" if "-n" in words else "unlimited\n")
+    def limits(self) -> str:
+        """Those of a login shell; of others nothing is known."""
+        rows = (("Max open files", "1024", "1048576"), ("Max stack size", "8388608", "unlimited"))
+        return "".join(f"{name:<26}{soft:<21}{hard:<21}\n" for name, soft, hard in rows)
+
+    def limited(self, letter: str, value: str, *, raised: bool, lasts: bool) -> bool:
+        """Nobody is refused."""
+        return False
 
 
 def located(face: Face, name: str, more: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> str:

@@ -14,6 +14,7 @@ from simcluster.models.userland.place import Call
 from simcluster.models.userland.process import NOWHERE, Process, is_name
 from simcluster.models.userland.runner import ShellRunner
 from simcluster.models.userland.signals import NAMES, NUMBERS, signal_named
+from simcluster.models.userland.ulimit import ulimit
 from simcluster.models.userland.variables import VARIABLES, Builtin, Fds, out, refuse
 
 
@@ -120,11 +121,11 @@ def _umask(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> 
 
 
 def _ulimit(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
-    outcome = runner.place.limits(argv[1:], lasts=runner.lasts)
+    outcome = ulimit(runner.place, argv[1:], process.limits, lasts=runner.lasts)
     if outcome.stderr:
-        runner.write(
-            fds.get(2, NOWHERE), runner.place.face.said(process.script_name, process.line, "", "")[:-2] + outcome.stderr
-        )
+        face = runner.place.face
+        by = "" if face.shell == "ash" else "ulimit"
+        runner.write(fds.get(2, NOWHERE), face.said(process.script_name, process.line, outcome.stderr[:-1], by))
     out(runner, fds, outcome.stdout)
     runner.completed(process, outcome.code)
 

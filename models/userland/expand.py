@@ -216,9 +216,9 @@ class Expander(ABC):
         if operator == ":":
             start = self.number(self.text(words[0]))
             return _slice(text, start, self.number(self.text(words[1])) if len(words) > 1 else None, self)
-        if operator in ("^", "^^", ",", ",,"):
+        if operator in ("^", "^^", ",", ",,", "~", "~~"):
             wanted = self.pattern(words[0]) or "?"
-            change = str.upper if operator[0] == "^" else str.lower
+            change = {"^": str.upper, ",": str.lower, "~": str.swapcase}[operator[0]]
             fits = [patterns.matches(wanted, char) for char in (text if len(operator) == 2 else text[:1])]
             changed = "".join(change(char) if fit else char for char, fit in zip(text, fits, strict=False))
             return changed + text[len(fits) :]

@@ -34,6 +34,7 @@ _OPERATIONS = (
     "/%",
     "^^",
     ",,",
+    "~~",
     "-",
     "=",
     "+",
@@ -43,6 +44,7 @@ _OPERATIONS = (
     "/",
     "^",
     ",",
+    "~",
     ":",
     "@",
 )
@@ -434,7 +436,7 @@ class Lexer:
             self.position += 1
             return "", ()
         operator = next((o for o in _OPERATIONS if text.startswith(o, self.position)), "")
-        if operator in ("^^", ",,", "^", ",", "@") and not self.bash:
+        if operator in ("^^", ",,", "~~", "^", ",", "~", "@") and not self.bash:
             operator = ""
         if not operator and text.startswith("*}", self.position):
             operator = "*"

@@ -67,8 +67,11 @@ class Place(Protocol):
     def offset_ns(self) -> int:
         """How far its clock is off."""
 
-    def limits(self, words: list[str], *, lasts: bool) -> Outcome:
-        """`ulimit WORDS`; `lasts` where what is set holds for the place itself."""
+    def limits(self) -> str:
+        """The text of /proc/self/limits of what is started there."""
+
+    def limited(self, letter: str, value: str, *, raised: bool, lasts: bool) -> bool:
+        """Whether `ulimit -LETTER VALUE` is refused; `lasts` where what is set holds for the place itself."""
 
 
 @dataclass

@@ -118,6 +118,7 @@ class Process(Expander):
         self.sinks: list[tuple[str, Code]] = []  # what reads `>(...)` once the command is over
         self.cwd = "/"
         self.umask = 0o022
+        self.limits: dict[str, tuple[str, str]] = {}  # what `ulimit` set: soft and hard by letter
         self.children: list[int] = []
         self.ended: dict[int, int] = {}  # background children that have ended: their status
         self.parent = 0
@@ -156,6 +157,7 @@ class Process(Expander):
         child.functions = dict(self.functions)
         child.options, child.aliases = dict(self.options), dict(self.aliases)
         child.cwd, child.umask = self.cwd, self.umask
+        child.limits = dict(self.limits)
         child.parent = self.pid
         child.getopts_at = self.getopts_at
         return child
@@ -226,6 +228,7 @@ class Process(Expander):
             "BASH_VERSION": "5.2.21(1)-release",
             "UID": str(self.runner.place.who.uid),
             "BASH": "/bin/bash",
+            "HOSTNAME": self.runner.place.host,
             "EUID": str(self.runner.place.who.uid),
             "HOSTTYPE": "x86_64",
             "OSTYPE": "linux-gnu",

@@ -432,7 +432,7 @@ class Processes(ABC):
             self.complain(process, str(problem))
             process.expanded = None
             if problem.deadly or not self.place.face.bash or not process.calls:
-                self.end(process, self._failing(problem))
+                self.end(process, self._failing(process, problem))
             else:
                 self.completed(process, 1)
         except FileError as problem:
@@ -445,11 +445,13 @@ class Processes(ABC):
             self.write(process.fds.get(2, NOWHERE) if process.parent else ("out", "stderr"), "Killed\n")
             self.end(process, KILLED)
 
-    def _failing(self, problem: ExpansionError) -> int:
+    def _failing(self, process: Process, problem: ExpansionError) -> int:
         """The status with which a shell ends whose expansion failed."""
         if not self.place.face.bash:
             return SYNTAX
-        return 1 if not problem.deadly or any(word in str(problem) for word in ("bad sub", "readonly")) else NOT_FOUND
+        plain = not problem.deadly or any(word in str(problem) for word in ("bad sub", "readonly"))
+        within = process.parent and process.pid != process.shell_pid  # a subshell, or what `set -e` ends, says 1
+        return 1 if plain or within or process.options.get("e") else NOT_FOUND
 
     def _unread(self, process: Process) -> bool:
         """Whether the process writes into a pipe out of which nobody reads any more."""

@@ -307,6 +307,7 @@ class ShellRunner(Processes):
         child.shell_pid = child.pid
         child.parameters, child.script_name, child.parent = parameters, name, process.pid
         child.cwd, child.fds, child.until_ns = process.cwd, dict(fds), process.until_ns
+        child.umask, child.limits = process.umask, dict(process.limits)
         try:
             child.code = compile_script(text, "bash" if call.name == "bash" else self.place.face.shell)
         except ShellSyntaxError as problem:

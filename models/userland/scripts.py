@@ -13,7 +13,7 @@ _SHELLS = ("sh", "bash", "ash", "dash", "env")
 def shell_arguments(call: Call) -> tuple[str, str, list[str]] | Outcome:
     """Script text, `$0` and parameters of `sh [-eux] -c TEXT [NAME ARG...]` or `sh FILE ARG...`; or what it says."""
     words, prelude = list(call.argv[1:]), ""
-    given = False
+    given = piped = False
     while words and words[0][:1] in ("-", "+") and len(words[0]) > 1:
         word = words.pop(0)
         if word == "--":
@@ -28,15 +28,15 @@ def shell_arguments(call: Call) -> tuple[str, str, list[str]] | Outcome:
         if word[1:].endswith("o") and words:
             prelude += f"set {word[0]}o {words.pop(0)}; "
             word = word[:-1]
-        given = given or "c" in word[1:]
+        given, piped = given or "c" in word[1:], piped or "s" in word[1:]
         prelude += "".join(f"set {word[0]}{letter}; " for letter in word[1:] if letter in "eufxnav")
     if given:
         if not words:
             said = f"{call.argv[0]}: -c: option requires an argument\n"
             return Outcome(stderr=said, code=2)
         return prelude + words[0], (words[1] if len(words) > 1 else call.argv[0]), words[2:]
-    if not words:
-        return prelude + call.stdin(), call.argv[0], []
+    if piped or not words:
+        return prelude + call.stdin(), call.argv[0], words
     try:
         return prelude + call.read(words[0]), words[0], words[1:]
     except FileError as problem:

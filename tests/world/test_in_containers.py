@@ -64,4 +64,4 @@ def test_a_script_limits_the_files_of_what_it_starts(world: World) -> None:
     assert "error setting limit" in lines[2]
     assert "kubectl: not found" in lines[3]
     assert "100" in world.kubectl().run("exec limited -- cat /proc/1/limits").stdout
-    assert world.kubectl().run("exec limited -- sh -c 'ulimit -n 50; ulimit -n'").stdout == "100\n"
+    assert world.kubectl().run("exec limited -- sh -c 'ulimit -n 50; ulimit -n'").stdout == "50\n"

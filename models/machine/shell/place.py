@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagefacts import facts_of
 from simcluster.models.machine.imagetools.call import ToolCall
 from simcluster.models.machine.imagetools.registry import TOOLS, image_tool
+from simcluster.models.machine.kernel.containerproc import limits
 from simcluster.models.machine.kernel.errors import MESSAGE
 from simcluster.models.machine.shell.files import FileError, bytes_of
 from simcluster.models.machine.shell.tree import FileTree
@@ -165,22 +164,25 @@ class ContainerPlace:
         kernel = self.container.kernel
         return 0 if kernel is None else kernel.clock.offset_ns()
 
-    def limits(self, words: list[str], *, lasts: bool) -> Outcome:
-        """`ulimit -n [N]`: open files, which hold for what a script starts. Of other limits nothing is known."""
-        flags = "".join(word[1:] for word in words if word.startswith("-"))
-        values: list[Any] = [word for word in words if not word.startswith("-")]
+    def limits(self) -> str:
+        """Those of every process of the container."""
+        return limits(self.container)
+
+    def limited(self, letter: str, value: str, *, raised: bool, lasts: bool) -> bool:
+        """Open files hold for what a script starts; no limit is raised without the right to."""
         container, kernel = self.container, self.container.kernel
-        if "n" not in flags or kernel is None:
-            return Outcome() if values else Outcome("unlimited\n")
-        if not values:
-            return Outcome(f"{kernel.descriptors.limit(container)}\n")
-        refused = Outcome(stderr="ulimit: error setting limit (Operation not permitted)\n", code=1)
-        if kernel.made("prlimit", container):
-            return refused
-        if lasts:
+        if kernel is None:
+            return False
+        if kernel.made("prlimit", container) or (raised and not container.may("SYS_RESOURCE")):
+            return True
+        if letter == "n":
             most = kernel.sysctls.number("fs.nr_open")
+            count = most if value == "unlimited" else int(value)
+            if count > most:
+                return True
             try:
-                kernel.descriptors.set_limit(container, most if values[0] == "unlimited" else int(values[0]))
+                if lasts:
+                    kernel.descriptors.set_limit(container, count)
             except ValueError:
-                return refused
-        return Outcome()
+                return True
+        return False

@@ -38,8 +38,8 @@ def tar(call: Call) -> Outcome:
             "directory": "C",
             "verbose": "v",
             "gzip": "z",
-            "to-stdout": "O",
             "exclude": "exclude",
+            "to-stdout": "O",
             "strip-components": "strip-components",
         },
     )
@@ -64,14 +64,12 @@ def tar(call: Call) -> Outcome:
             verbose=given.has("v"),
             excluded=given.values.get("exclude", ""),
         )
-    if modes[0] == "x" and given.has("O"):
-        return _printed(call, name, given.words)
     return _open(
         call,
         name,
         given.values.get("C", call.cwd),
         given.words,
-        listing=modes[0] == "t",
+        mode="O" if given.has("O") and modes[0] == "x" else modes[0],
         verbose=given.has("v"),
         strip=int(given.values.get("strip-components", "0")[:3] or 0),
     )
@@ -155,50 +153,15 @@ def _add(call: Call, archive: tarfile.TarFile, path: str, shown: list[str]) -> N
     archive.addfile(info, io.BytesIO(data))
 
 
-def _data(call: Call, name: str) -> bytes | Outcome:
-    """An archive without its compression, or what is said of one that cannot be read."""
+def _open(call: Call, name: str, folder: str, words: list[str], *, mode: str, verbose: bool, strip: int) -> Outcome:
     try:
-        return unpacked(raw(call.read(name)))
+        data = unpacked(raw(call.read(name)))
     except FileError as problem:
         more = "tar: Error is not recoverable: exiting now\n" if call.gnu else ""
         said = f"tar: {name}: Cannot open: {problem}\n" if call.gnu else f"tar: can't open '{name}': {problem}\n"
         return Outcome(stderr=said + more, code=2 if call.gnu else 1)
-
-
-def _no_archive(call: Call) -> Outcome:
-    more = "tar: Exiting with failure status due to previous errors\n" if call.gnu else ""
-    said = "tar: This does not look like a tar archive\n" if call.gnu else "tar: invalid tar magic\n"
-    return Outcome("", said + more, 2 if call.gnu else 1)
-
-
-def _wanted(name: str, words: list[str]) -> bool:
-    """Whether a member is named by the words: it, or a folder above it; all are where there are none."""
-    return not words or any(
-        name.rstrip("/") == word.rstrip("/") or name.startswith(word.rstrip("/") + "/") for word in words
-    )
-
-
-def _printed(call: Call, name: str, words: list[str]) -> Outcome:
-    """The contents of an archive's files, one after the other (`-xO`)."""
-    data = _data(call, name)
-    if isinstance(data, Outcome):
-        return data
-    out = b""
-    try:
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            for info in archive:
-                source = archive.extractfile(info) if _wanted(info.name, words) and info.isfile() else None
-                out += source.read() if source is not None else b""
-    except (tarfile.TarError, EOFError, OSError):
-        return _no_archive(call)
-    return call.done(out.decode("utf-8", "surrogateescape"))
-
-
-def _open(call: Call, name: str, folder: str, words: list[str], *, listing: bool, verbose: bool, strip: int) -> Outcome:
-    data = _data(call, name)
-    if isinstance(data, Outcome):
-        return data
-    out = []
+    out: list[str] = []
+    missing = set(words)
     target = call.path(folder)
     there = call.files.look(target)
     if there is None or not there.is_folder:
@@ -209,15 +172,28 @@ def _open(call: Call, name: str, folder: str, words: list[str], *, listing: bool
     try:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             for info in archive:
-                if not _wanted(info.name, words):
+                asked = [word for word in words if f"{info.name.rstrip('/')}/".startswith(word.rstrip("/") + "/")]
+                missing -= set(asked)
+                if words and not asked:
+                    continue
+                if mode == "O":
+                    source = archive.extractfile(info) if info.isfile() else None
+                    out.append((source.read() if source is not None else b"").decode("utf-8", "surrogateescape"))
                     continue
                 shown = info.name + ("/" if info.isdir() else "")
-                out.append(_long(info, shown) if listing and verbose else shown)
-                if not listing:
+                out.append((_long(info, shown) if mode == "t" and verbose else shown) + "\n")
+                if mode == "x":
                     _extract(call, archive, info, target, strip)
     except (tarfile.TarError, EOFError, OSError):
-        return _no_archive(call)
-    return call.done("".join(line + "\n" for line in out) if listing or verbose else "", failed=2)
+        more = "tar: Exiting with failure status due to previous errors\n" if call.gnu else ""
+        said = "tar: This does not look like a tar archive\n" if call.gnu else "tar: invalid tar magic\n"
+        return Outcome("", said + more, 2 if call.gnu else 1)
+    for word in words:
+        if word in missing:
+            call.complain(f"{word}: Not found in archive" if call.gnu else f"{word}: not found in archive")
+    if call.gnu and missing:
+        call.complain("Exiting with failure status due to previous errors")
+    return call.done("".join(out) if mode in "tO" or verbose else "", failed=2 if call.gnu else 1)
 
 
 def _long(info: tarfile.TarInfo, shown: str) -> str:
@@ -258,24 +234,29 @@ def gzip(call: Call) -> Outcome:
     )
     if given.problem:
         return call.wrong(given.problem)
-    back = given.has("d") or call.name in ("gunzip", "zcat")
+    back = given.has("d") or given.has("t") or call.name in ("gunzip", "zcat")
     names = given.words
     if not names or names == ["-"]:
         return _piped(call, call.stdin(), back)
     out = []
+    ignored = False
     for name in names:
         try:
             text = call.read(name)
         except FileError as problem:
             call.said.append(f"gzip: {name}: {problem}\n" if call.gnu else f"{call.name}: {name}: {problem}\n")
             continue
+        kept = given.has("c") or given.has("t") or call.name == "zcat"
+        if back and not kept and not name.endswith((".gz", ".tgz")):
+            dash = "--" if call.gnu else "-"
+            call.said.append(f"{'gzip' if call.gnu else call.name}: {name}: unknown suffix {dash} ignored\n")
+            ignored = True
+            continue
         outcome = _piped(call, text, back, name)
         if outcome.code:
             call.said.append(outcome.stderr)
-        elif given.has("c") or call.name == "zcat":
-            out.append(outcome.stdout)
-        elif back and not name.endswith((".gz", ".tgz")):
-            call.said.append(f"gzip: {name}: unknown suffix -- ignored\n")
+        elif kept:
+            out.append("" if given.has("t") else outcome.stdout)
         else:
             target = (
                 (name.removesuffix(".gz") if not name.endswith(".tgz") else name[:-4] + ".tar")
@@ -288,7 +269,8 @@ def gzip(call: Call) -> Outcome:
                     call.files.remove(call.resolved(name))
             except FileError as problem:
                 call.said.append(f"gzip: {target}: {problem}\n")
-    return call.done("".join(out))
+    # GNU's warnings have a status of their own.
+    return call.done("".join(out), failed=2 if ignored and call.gnu else 1)
 
 
 def _piped(call: Call, text: str, back: bool, name: str = "stdin") -> Outcome:

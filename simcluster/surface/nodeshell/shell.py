@@ -15,8 +15,9 @@ from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import Call, Place
 from simcluster.models.userland.process import Process
 from simcluster.models.userland.stream import Stream
+from simcluster.models.userland.ulimit import with_soft
 from simcluster.surface.kubectl import Kubectl
-from simcluster.surface.nodeshell import journalctl, limits, systemctl
+from simcluster.surface.nodeshell import journalctl, systemctl
 from simcluster.surface.protocols import Clock, Host, Interrupted
 
 HOME = "/root"
@@ -193,14 +194,17 @@ class LoginPlace:
         """How far the node's clock is off."""
         return int(self._inner.offset_ns())
 
-    def limits(self, words: list[str], *, lasts: bool) -> Outcome:
-        """`ulimit`."""
+    def limits(self) -> str:
+        """Those of init, but for what a login shell gets: descriptors (pam_limits, the kernel's default), no cores."""
         try:
             text = self.files.read("/proc/1/limits")
         except FileError:
-            text = ""
-        result = limits.ulimit(words, text)
-        return Outcome(result.stdout, result.stderr.removeprefix("bash: "), result.exit_code)
+            return ""
+        return with_soft(with_soft(text, "Max open files", "1024"), "Max core file size", "0")
+
+    def limited(self, letter: str, value: str, *, raised: bool, lasts: bool) -> bool:
+        """Root may raise what it likes."""
+        return False
 
     def _kubectl(self, call: Call) -> Outcome:
         """kubectl with /etc/kubernetes/admin.conf, which lies on a control plane alone."""

@@ -86,7 +86,7 @@ def test_a_container_reads_the_clock_of_its_node():
     ("name", "line", "said"),
     [
         ("nanosleep", "sleep 5; date +%S", "00\n"),
-        ("prlimit", "ulimit -n 20", "ulimit: error setting limit (Operation not permitted)"),
+        ("prlimit", "ulimit -n 20", "error setting limit: Operation not permitted"),
         ("setns", "true", "error executing setns process"),
     ],
 )
