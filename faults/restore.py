@@ -13,6 +13,7 @@ from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, name_of, namespace_of, thaw
 from simcluster.api.resources import Resource
+from simcluster.engine import SECOND
 from simcluster.faults import stores, ways
 from simcluster.faults.deployer import Deployer, redeploy
 from simcluster.faults.devices import NoKnob, put
@@ -23,6 +24,8 @@ from simcluster.models.machine.machine import Machine
 
 #: HTTP 422: the API server does not take a change.
 UNPROCESSABLE = 422
+#: The API server hears of changed webhooks by a watch; a second and more is enough.
+ADMISSION_KNOWS_NS = 2 * SECOND
 ADMIN = Deployer(user="kubernetes-admin", manager="kubectl-edit")
 
 
@@ -68,7 +71,7 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
     if "" in values:
         _replace(client, entry, place, live, values[""])
         if place.kind == "MutatingWebhookConfiguration":
-            _renew(target, client, place)
+            target.sim.after(ADMISSION_KNOWS_NS, Renewal(target, place).renew)
         return
     if live is None:
         raise NoKnob(f"there is no {place} any more")
@@ -85,12 +88,21 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
         made = thaw(essence(live))  # what cannot be changed is made anew
         edit(made)
         _replace(client, entry, place, live, made)
-    _renew(target, client, place)
+    Renewal(target, place).renew()
 
 
-def _renew(target: FaultTarget, client: Client, place: Place) -> None:
-    for pod in readers_at_start(target.api.store, place):
-        client.delete("pods", namespace_of(pod), name_of(pod))
+class Renewal:
+    """Pods that a change of an object does not reach are made anew."""
+
+    def __init__(self, target: FaultTarget, place: Place) -> None:
+        self._target = target
+        self._place = place
+
+    def renew(self) -> None:
+        """Delete them: their owners make others."""
+        client = self._target.client(ADMIN.user, ADMIN.manager)
+        for pod in readers_at_start(self._target.api.store, self._place):
+            client.delete("pods", namespace_of(pod), name_of(pod))
 
 
 def _replace(client: Client, entry: Resource, place: Place, live: ApiObject | None, wanted: Json | None) -> None:

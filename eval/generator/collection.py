@@ -16,9 +16,11 @@ from simcluster.engine.clock import DAY
 from simcluster.engine.content import Library
 from simcluster.engine.streams import Streams
 from simcluster.eval.generator.suite import text_of
-from simcluster.eval.proof.pairs import Pair, fit, task_of
+from simcluster.eval.proof.pairs import FIRST_AT, Pair, fit, healthy, task_of
 from simcluster.faults import registry
-from simcluster.tasks.model import Diagnoses, Task, Ticket
+from simcluster.faults.steps import Aim, IncidentStep
+from simcluster.tasks.model import Diagnoses, Task, Ticket, resolve
+from simcluster.world import World
 
 PREFIX = "cloudopsbench"
 BOUTIQUE, TRAINTICKET = "online-boutique", "train-ticket"
@@ -157,12 +159,22 @@ def numbered(size: int) -> list[tuple[Type, int]]:
     return every[:size]
 
 
+class _Known(NamedTuple):
+    """What a type fits, and a healthy world of its application."""
+
+    pairs: list[Pair]
+    world: World
+
+
 def instances(wanted: Collection, library: Library | None = None) -> Iterator[Task]:
     """The tasks of a collection, in order. Raises NotAnIncident, LookupError: a type fits nothing."""
-    known: dict[Type, list[Pair]] = {}
+    known: dict[Type, _Known] = {}
+    worlds: dict[str, World] = {}
     for kind, number in numbered(wanted.size):
+        if kind.app not in worlds:
+            worlds[kind.app] = healthy(kind.app, _SEED, library)[1]
         if kind not in known:
-            known[kind] = _components(kind, library)
+            known[kind] = _Known(_components(kind, library), worlds[kind.app])
         yield _instance(kind, number, known[kind], library)
 
 
@@ -181,16 +193,19 @@ def _components(kind: Type, library: Library | None) -> list[Pair]:
     return [pair for _, _, pair in sorted(rounds, key=lambda one: one[:2])]
 
 
-def _instance(kind: Type, number: int, pairs: list[Pair], library: Library | None) -> Task:
+def _instance(kind: Type, number: int, known: _Known, library: Library | None) -> Task:
     stream = Streams(_SEED).stream(PREFIX, kind.app, kind.label, str(number))
-    task = task_of(kind.app, pairs[number % len(pairs)], library)
-    truth = task.truth
+    pair = known.pairs[number % len(known.pairs)]
+    task = task_of(kind.app, pair, library)
+    truth = resolve(task, known.world, library).truth
+    aim = Aim(kind=pair.ref.kind, name=pair.ref.name, namespace=pair.namespace)
+    bare = {"fault": pair.fault, "at": FIRST_AT, "target": aim, "params": pair.params}  # as people write it
     claim = {"component": truth.component, "mechanism": truth.mechanism, "details": dict(truth.details)}
     system = kind.app.partition("-")[2] if kind.app == BOUTIQUE else kind.app.replace("-", "")
     return task.model_copy(
         update={
             "id": f"{PREFIX}-{system}-{kind.label.replace('_', '-')}-{number + 1:02d}",
-            "known_as": {},
+            "incident": (IncidentStep.model_validate(bare),),
             "ticket": Ticket.model_validate({"after": ASKED_AFTER, "text": kind.asks}),
             "age": DAY * stream.choice(list(AGES_D)),
             "reference_diagnoses": Diagnoses(right=(claim,), plausible_but_wrong=("nothing is wrong",)),

@@ -8,6 +8,7 @@ from simcluster.apps.cases import AppCase, Request, case_of
 from simcluster.apps.registry import applications
 from simcluster.engine import SECOND
 from simcluster.engine.content import Library, UnknownName
+from simcluster.eval.proof.edges import survived
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.trajectory.observe import vantage_node
 from simcluster.eval.worlds.healthy import HEALTHY, NotAnIncident, Place
@@ -18,8 +19,11 @@ from simcluster.world import World
 OPERATION_NS = 60 * SECOND
 
 
-def check_app(app: str, seed: int = 0, *, library: Library | None = None) -> ProofReport:
+def check_app(app: str, seed: int = 0, *, library: Library | None = None, shaken: bool = False) -> ProofReport:
     """Prove an application.
+
+    Args:
+        shaken: restart each of its workloads, too, and cut each of its calls once.
 
     Raises:
         UnknownName: there is none of this name; the nearest are listed.
@@ -28,10 +32,10 @@ def check_app(app: str, seed: int = 0, *, library: Library | None = None) -> Pro
     known = {folder.behaviour.application: folder for folder in applications(library)}
     if app not in known:
         raise UnknownName("application", app, list(known))
-    return ProofReport("app", app, seed, tuple(_findings(known[app], seed, library)))
+    return ProofReport("app", app, seed, tuple(_findings(known[app], seed, library, shaken)))
 
 
-def _findings(folder: AppFolder, seed: int, library: Library | None) -> Iterator[Finding]:
+def _findings(folder: AppFolder, seed: int, library: Library | None, shaken: bool) -> Iterator[Finding]:
     behaviour, case = folder.behaviour, case_of(folder)
     yield Finding("its files are right", True)
     if not folder.text("manifests.yaml"):
@@ -46,7 +50,10 @@ def _findings(folder: AppFolder, seed: int, library: Library | None) -> Iterator
     yield Finding("it becomes healthy", True, f"{world.sim.now // SECOND} s after the cluster was born")
     for request in case.requests:
         yield _answered(world, behaviour.namespace, request)
+    healthy = world.fork()
     yield from _operations(world, folder, case)
+    if shaken and case.users is not None:
+        yield from survived(healthy, behaviour.namespace, case.ratio, library)
 
 
 def _answered(world: World, namespace: str, request: Request) -> Finding:

@@ -86,16 +86,17 @@ def fits(app: str, seed: int = 0, library: Library | None = None) -> list[Fit]:
         UnknownName: there is no such application.
         NotAnIncident: it does not become healthy.
     """
-    namespace, world = _healthy(app, seed, library)
+    namespace, world = healthy(app, seed, library)
     return [_fit(fault, namespace, world, library) for fault in registry.ids(library)]
 
 
 def fit(fault: str, app: str, seed: int = 0, library: Library | None = None) -> Fit:
     """Where one fault fits an application: see `fits`."""
-    return _fit(fault, *_healthy(app, seed, library), library)
+    return _fit(fault, *healthy(app, seed, library), library)
 
 
-def _healthy(app: str, seed: int, library: Library | None) -> tuple[str, World]:
+def healthy(app: str, seed: int, library: Library | None) -> tuple[str, World]:
+    """The namespace of an application, and a world in which it serves its users. Raises UnknownName, NotAnIncident."""
     folder = _folder(app, library)
     namespace, case = folder.behaviour.namespace, app_case(folder)
     place = Place(app, namespace, case.users, age=None, workers=case.workers)  # in which its pairs are proved, too

@@ -96,12 +96,14 @@ def check(
     opener: Opener | None = None,
     tries: tuple[int, int] = (EXPLOITS, REPAIRS),
     quick: bool = False,
+    shaken: bool = False,
 ) -> ProofReport:
     """Prove an application, a task, a fault or a noise profile, by id or by file.
 
     Args:
         tries: of a task, how many generic exploits and repairs, drawn by the seed, are tried.
         quick: of tasks only the backbone: see `check_task`.
+        shaken: of applications, whether workloads are restarted and calls cut, too: see `check_app`.
 
     Raises:
         UnknownName: nothing has this id; the nearest are listed.
@@ -130,7 +132,7 @@ def check(
     if known[target] == "fault":
         return check_fault(target, seed, library=library, opener=opener, tries=tries)
     if known[target] == "app":
-        return check_app(target, seed, library=library)
+        return check_app(target, seed, library=library, shaken=shaken)
     noise.load(target, library)
     return ProofReport("noise", target, seed, (Finding("the file is right", True),))
 

@@ -24,6 +24,7 @@ COMMANDS = {
     "explain": "Explain a recorded run: its grade, and what each write cost users.",
     "gate": "Fail unless an evaluation is good enough.",
     "export": "Write an incident as a case of a data set, or runs as training data.",
+    "import": "Make an application of plain manifests, and of traces.",
     "kubectl": "Run kubectl commands in an incident or a sandbox.",
     "learn": "Learn failure modes: predict, run, see, understand.",
     "list": "List apps, faults, noises, tasks, suites, agents or lessons.",

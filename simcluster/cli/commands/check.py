@@ -35,13 +35,14 @@ Named = str | tuple[str, Pair | None]
 
 class How(NamedTuple):
     """How to check: the seed, folders of further content, how many exploits and repairs are tried on a task (None: as
-    many as usual), whether quickly, and a file that keeps the results."""
+    many as usual), whether quickly, a file that keeps the results, and whether applications are shaken."""
 
     seed: int
     folders: tuple[str, ...] = ()
     sample: int | None = None
     quick: bool = False
     results: Path | None = None
+    shaken: bool = False
 
     def known(self) -> dict[str, Result]:
         """Results of the file that were made likewise, by what was checked; a line that was cut off is taken out.
@@ -83,6 +84,7 @@ class How(NamedTuple):
 @click.option(
     "--quick", is_flag=True, help="Of tasks only the backbone: noticed, doing nothing refused, one fix accepted."
 )
+@click.option("--shaken", is_flag=True, help="Of applications: restart each workload, and cut each call once.")
 @click.option("--results", type=click.Path(dir_okay=False, path_type=Path), default=None,
               help="Append each result as a JSON line to a file, and skip what is in it.")  # fmt: skip
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
@@ -96,7 +98,7 @@ def command(names: tuple[str, ...], suite: str | None, seed: int, jobs: int, fol
     """
     library = Library(tuple(Path(folder) for folder in folders))
     app, sample, attacks = instead["app"], instead["sample"], instead["attacks"]
-    how = How(seed, folders, sample, instead["quick"], instead["results"])
+    how = How(seed, folders, sample, instead["quick"], instead["results"], instead["shaken"])
     if app:
         every = [pair for fit in fits(app, seed, library) for pair in fit.pairs]
         pairs = sampled(every, seed, len(every) if sample is None else sample)
@@ -149,7 +151,7 @@ def check_one(name: Named, how: How) -> Result:
         ).to_dict()
     tries = (EXPLOITS, REPAIRS) if how.sample is None else (how.sample, how.sample)
     try:
-        return check(name, how.seed, library=library, tries=tries, quick=how.quick).to_dict()
+        return check(name, how.seed, library=library, tries=tries, quick=how.quick, shaken=how.shaken).to_dict()
     except (ContentError, UnknownName, FileNotFoundError) as problem:
         finding = {"name": "the file is right", "passed": False, "why": str(problem)}
         return {"kind": "file", "id": name, "seed": how.seed, "passed": False, "findings": [finding]}

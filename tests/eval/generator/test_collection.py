@@ -9,6 +9,7 @@ import pytest
 from simcluster.eval.generator import collection
 from simcluster.eval.generator.collection import TYPES, WHOLE, Collection, numbered
 from simcluster.eval.generator.suite import text_of
+from simcluster.eval.proof.pairs import healthy
 from simcluster.faults import registry
 
 
@@ -35,8 +36,8 @@ def test_a_wrong_size_names_the_right_ones(text: str) -> None:
 
 def test_an_instance_is_a_task_that_asks_as_the_data_set_does(tmp_path) -> None:
     kind = next(one for one in TYPES if one.label == "pvc_capacity_mismatch")
-    pairs = collection._components(kind, None)
-    first, second = (collection._instance(kind, number, pairs, None) for number in (0, 1))
+    known = collection._Known(collection._components(kind, None), healthy(kind.app, 0, None)[1])
+    first, second = (collection._instance(kind, number, known, None) for number in (0, 1))
     assert (first.id, second.id) == tuple(f"cloudopsbench-boutique-pvc-capacity-mismatch-{n:02d}" for n in (1, 2))
     assert first.ticket is not None
     assert first.ticket.text == "Partial Service Unreachability."
