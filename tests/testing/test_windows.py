@@ -43,5 +43,5 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_a_factor_is_judged_by_direction_and_order() -> None:
-    factors = {"up": (20.0, 90.0), "much_further": (20.0, 300.0), "down": (0.3, 0.9)}
+    factors = {"up": (20.0, 90.0), "much_further": (20.0, 300.0), "down": (0.3, 0.95)}
     assert list(Compared("", "", "", faulty={"p50": factors}).right()) == [(True, True), (True, False), (False, True)]

@@ -35,8 +35,9 @@ THINK_S = 5.5
 LOSS = 0.02
 #: Smaller figures are noise of the recording: requests a second, milliseconds, cores.
 LEAST = {"rps": 0.5, "p50": 0.2, "cpu": 0.003}
-#: A change by less than this factor has no direction.
-CHANGED = 1.5
+#: A recorded change by less than this factor has no direction; one that is foretold has to go the recorded way by more
+#: than the second.
+CHANGED, MOVED = 1.5, 1.1
 ORDER = 10.0
 
 
@@ -73,16 +74,20 @@ class Compared:
         """Of each factor: whether its direction and its order of magnitude are as recorded."""
         for factors in self.faulty.values():
             for there, here in factors.values():
-                yield direction(there) == direction(here), 1 / ORDER < here / there < ORDER
+                yield same_direction(there, here), 1 / ORDER < here / there < ORDER
 
 
-def direction(factor: float) -> int:
-    """Up, down or neither.
+def same_direction(there: float, here: float) -> bool:
+    """Whether a foretold factor goes where the recorded one goes; where that stays, whether it stays, too.
 
-    >>> direction(4.0), direction(0.2), direction(1.1)
-    (1, -1, 0)
+    >>> same_direction(4.0, 1.3), same_direction(0.3, 0.98), same_direction(1.1, 1.3), same_direction(1.1, 2.0)
+    (True, False, True, False)
     """
-    return 1 if factor >= CHANGED else -1 if factor <= 1 / CHANGED else 0
+    if there >= CHANGED:
+        return here > MOVED
+    if there <= 1 / CHANGED:
+        return here < 1 / MOVED
+    return 1 / CHANGED < here < CHANGED
 
 
 def window_of(case: Case) -> Recorded:
