@@ -6,6 +6,7 @@ Leases say (`record.clocks`): of a cluster that runs at another pace than the re
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,18 +54,41 @@ class Recording:
     @cached_property
     def clock(self) -> ClockFit | None:
         """The cluster's clock as a function of the recorder's; None if they are one, or nothing tells."""
-        by_node: dict[str, list[tuple[int, int]]] = {}
-        for segment in segments(self.folder / OBJECTS / LEASES):
-            for line in segment:
-                reading = reading_of(line.get("object") or {})
-                if line.get("type") == "MODIFIED" and reading is not None:
-                    by_node.setdefault(line["object"]["metadata"]["name"], []).append((line["t"], reading))
-        fits = [fit for samples in by_node.values() if (fit := fit_clock(samples)) is not None]
+        fits = [fit for samples in self._readings.values() if (fit := fit_clock(samples)) is not None]
         if not fits:
             return None
         fits.sort(key=lambda fit: (fit.rate, fit.skew_ns))
         middle = fits[len(fits) // 2]
         return None if abs(middle.skew_ns) < SAME_NS and middle.rate == 1.0 else middle
+
+    @cached_property
+    def _readings(self) -> dict[str, list[tuple[int, int]]]:
+        """By node: arrivals of its Lease on the recorder's clock, and what the node's clock showed."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for segment in segments(self.folder / OBJECTS / LEASES):
+            for line in segment:
+                reading = reading_of(line.get("object") or {})
+                if line.get("type") == "MODIFIED" and reading is not None:
+                    found.setdefault(line["object"]["metadata"]["name"], []).append((line["t"], reading))
+        return found
+
+    @cached_property
+    def _track(self) -> tuple[list[int], list[int]]:
+        """Of a cluster with a pace of its own: arrivals, and the latest time that was known at each.
+
+        Such a cluster falls behind its pace where its machine is busy, so that one line does not fit it.
+        """
+        times: list[int] = []
+        known: list[int] = []
+        for t_ns, reading in sorted(pair for pairs in self._readings.values() for pair in pairs):
+            if known and reading <= known[-1]:
+                continue
+            if times and times[-1] == t_ns:
+                known[-1] = reading
+            else:
+                times.append(t_ns)
+                known.append(reading)
+        return times, known
 
     @property
     def pace(self) -> float:
@@ -73,7 +97,17 @@ class Recording:
 
     def at(self, t_ns: int) -> int:
         """An instant of the recorder's clock, on the cluster's."""
-        return t_ns if self.clock is None else self.clock.source_ns(t_ns)
+        if self.clock is None:
+            return t_ns
+        times, known = self._track
+        index = bisect_right(times, t_ns)
+        if self.clock.rate == 1.0 or not times:
+            return self.clock.source_ns(t_ns)
+        if 0 < index < len(times):
+            begin, end = times[index - 1], times[index]
+            return known[index - 1] + (known[index] - known[index - 1]) * (t_ns - begin) // (end - begin)
+        near = max(0, index - 1)
+        return known[near] + round(self.clock.rate * (t_ns - times[near]))
 
     def changes(self, resource: str) -> Iterator[Change]:
         """What was seen of a kind, in order of arrival."""

@@ -15,6 +15,7 @@ from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.kernel.memory import cache_room
 from simcluster.models.machine.kernel.syscalls import SyscallFaults
 from simcluster.models.machine.shell.files import Layer
+from simcluster.models.machine.shell.tree import FileTree
 from simcluster.models.machine.storage import FileSystem, IoDemand, IoOutcome, IoShare, Latency, load_file
 from simcluster.models.machine.storage.fileload import SpoiltBlock, spoilt_blocks
 
@@ -103,6 +104,14 @@ class DataFolder:
     def file(self, name: str) -> str:
         """A file's path on the host."""
         return f"{self.host_path}/{name}"
+
+    def mode(self, name: str) -> int:
+        """Permission bits of a file here, as they were set on the node or in the container."""
+        node = getattr(self._container.machine, "files", None)
+        said = node.adorned.get(self.file(name), {}) if node is not None else {}
+        if not said:
+            said = FileTree(self._container).adorned(f"{self.path}/{name}")
+        return int(said.get("mode", 0o644))
 
     def allocate(self, name: str, size: int) -> str:
         """Make a file of a size, or grow it; an error's name or ""."""

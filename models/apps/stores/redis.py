@@ -197,6 +197,13 @@ class RedisProgram(StoreProgram):
         """Load the snapshot."""
         assert self.folder is not None
         self.saved_ns = self.container.sim.now
+        if self._locked():
+            self.log(
+                f"Fatal error: can't open the RDB file {self.config['dbfilename']} for reading: Permission denied", "#"
+            )
+            self.log("Fatal error loading the DB, check server logs. Exiting.", "#")
+            self.container.exit(1)
+            return FAILING
         contents = self.folder.contents(self.config["dbfilename"])
         if contents is None:
             self.contents = Contents("redis", self.version)
@@ -211,6 +218,14 @@ class RedisProgram(StoreProgram):
             self.keyspace.used[name] = float(database.size)
         self._loading_ns = outcome.delay_ns + contents.snapshot_bytes * SECOND // SAVE_BYTES_PER_S
         return self._loading_ns
+
+    def _locked(self) -> bool:
+        """Whether nobody but root may read the snapshot: the image's entry point gives root up (gosu redis), and makes
+        the files redis' own, but leaves their modes.
+        """
+        assert self.folder is not None
+        as_root = bool(self.container.spec.command) and not self.container.uid
+        return not as_root and not self.folder.mode(self.config["dbfilename"]) & 0o444
 
     def opened(self) -> None:
         """The snapshot is in memory."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -17,6 +18,7 @@ import yaml
 
 from simcluster.engine import SECOND
 from simcluster.world import World
+from simcluster.world.world import NodeSpec
 
 NAMESPACE, ENTRY, PER_S = "boutique", "frontend", 27.0
 #: Upper ends of Istio's `istio_request_duration_milliseconds` (Envoy's defaults), as Go durations.
@@ -75,15 +77,29 @@ def recorded() -> dict[str, dict[str, tuple[float, float]]]:
     return {service: {name: (pair[0], pair[1]) for name, pair in row.items()} for service, row in given.items()}
 
 
-def shop(seed: int = 0) -> World:
-    """The cluster, warm: two nodes more than a control plane, Prometheus, the shop and its users."""
-    world = World(seed)
+def shop(
+    seed: int = 0,
+    per_s: float = PER_S,
+    nodes: Sequence[NodeSpec] | None = None,
+    placed: Mapping[str, str] | None = None,
+    users: int | None = None,
+) -> World:
+    """The cluster, warm: Prometheus, the shop and its users.
+
+    Args:
+        per_s: requests a second of all users while answers come at once.
+        nodes: what to build; a usual cluster by default.
+        placed: the node of each Deployment; by default the scheduler chooses.
+        users: who wait for their answers before they ask on; by default nobody waits.
+    """
+    world = World(seed, nodes=nodes)
     world.observe()
     _use_buckets(world)
     world.deploy("online-boutique", NAMESPACE)
     for obj in world.api.store.objects("deployments.apps", NAMESPACE):
-        _give_profile(world, obj["metadata"]["name"], obj["spec"]["template"]["spec"]["containers"][0]["name"])
-    world.add_users(NAMESPACE, ENTRY, PER_S)
+        name = obj["metadata"]["name"]
+        _give_profile(world, name, obj["spec"]["template"]["spec"]["containers"][0]["name"], (placed or {}).get(name))
+    world.traffic.add_users(ENTRY, NAMESPACE, ENTRY, rps=per_s, concurrency=users)
     world.run_for(WARM_UP_S * SECOND)
     return world
 
@@ -98,13 +114,16 @@ def _use_buckets(world: World) -> None:
     kubectl.run("rollout restart deploy -n observe otel-collector")
 
 
-def _give_profile(world: World, name: str, container: str) -> None:
+def _give_profile(world: World, name: str, container: str, node: str | None) -> None:
     large = name in ("adservice", "currencyservice")
     requests = {"cpu": "100m", "memory": "200Mi" if large else "64Mi"}
     limits = {"cpu": "200m", "memory": "300Mi" if large else "128Mi"}
     own: dict[str, Any] = {"name": container, "resources": {"requests": requests, "limits": limits}}
     own |= {"readinessProbe": None, "livenessProbe": None}
-    patch = json.dumps({"spec": {"template": {"spec": {"containers": [own]}}}})
+    pod: dict[str, Any] = {"containers": [own]}
+    if node is not None:
+        pod["nodeSelector"] = {"kubernetes.io/hostname": node}
+    patch = json.dumps({"spec": {"template": {"spec": pod}}})
     done = world.kubectl().run(f"patch deploy -n {NAMESPACE} {name} -p '{patch}'")
     assert done.exit_code == 0, done.stderr
 
@@ -118,7 +137,7 @@ def measured(minutes: int = 5, seed: int = 0) -> list[Figure]:
         world.run_for(60 * SECOND)
         for service in table:
             for metric, query in QUERIES.items():
-                value = _asked(world, query.replace("SERVICE", service))
+                value = asked(world, query.replace("SERVICE", service))
                 samples.setdefault((service, metric), []).append(round(value, _DIGITS[metric]))
     return [
         Figure(service, metric, sorted(samples[service, metric])[minutes // 2], *table[service][metric])
@@ -127,7 +146,8 @@ def measured(minutes: int = 5, seed: int = 0) -> list[Figure]:
     ]
 
 
-def _asked(world: World, query: str) -> float:
+def asked(world: World, query: str) -> float:
+    """The first value that Prometheus answers; 0 if there is none."""
     answer = world.kubectl().run(f"get --raw '{_API}query?{urlencode({'query': query})}'").stdout
     result = json.loads(answer)["data"]["result"]
     value = float(result[0]["value"][1]) if result else 0.0

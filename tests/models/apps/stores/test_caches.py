@@ -7,6 +7,7 @@ from simcluster.models.apps.behaviour import Application
 from simcluster.models.apps.stores.keyspace import Keyspace
 from simcluster.models.apps.stores.redis import RedisProgram
 from simcluster.models.machine.containerspec import Mount
+from simcluster.models.machine.hostplace import NodeFiles
 from simcluster.models.traffic.cluster.users import UserLoad, UserStats
 from tests.clusters.storebench import StoreBench
 
@@ -117,6 +118,24 @@ def test_what_was_saved_is_there_after_a_restart() -> None:
     made.restart("store")
     made.run(30)
     assert made.container("store").exit_code == 1
+
+
+def test_a_snapshot_that_only_root_may_read_keeps_it_from_starting() -> None:
+    made = bench()
+    path = "/var/local-path-provisioner/data/dump.rdb"
+    files = NodeFiles(made.machine)
+    files.write(path, "")
+    files.adorn(path, mode=0)
+    made.container("store").terminate()
+    made.run(1)
+    made.restart("store")
+    made.run(2)
+    assert made.container("store").exit_code == 1
+    assert "Fatal error: can't open the RDB file dump.rdb for reading: Permission denied" in made.text()
+    files.adorn(path, mode=0o604)
+    made.restart("store")
+    made.run(2)
+    assert made.container("store").running
 
 
 def test_the_append_only_file() -> None:
