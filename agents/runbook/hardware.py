@@ -49,8 +49,12 @@ def broken_drives(reading: Reading) -> list[Finding]:
             if not claims or not pods or not pods[0]["spec"].get("nodeName"):
                 continue
             name, node = deployment["metadata"]["name"], pods[0]["spec"]["nodeName"]
-            log = reading.session.kubectl(f"logs {pods[0]['metadata']['name']} -n {namespace} --tail=60").stdout
-            if not (_READ_ERROR.search(log) or _WRONG_DATA.search(log)):
+            logs = f"logs {pods[0]['metadata']['name']} -n {namespace} --tail=60"
+            for which in (logs, f"{logs} --previous"):  # a store that has just started has not met its data yet
+                log = reading.session.kubectl(which).stdout
+                if _READ_ERROR.search(log) or _WRONG_DATA.search(log):
+                    break
+            else:
                 continue
             said = _BAD_SECTOR.findall(reading.session.node(node).sh("dmesg").stdout)
             device = said[-1] if said else _device(reading, node)

@@ -12,6 +12,9 @@ from simcluster.surface.protocols import Shell
 GREEDY_SHARE = 0.5
 #: Frames with errors, as a share of those received, from which on an interface is bad.
 BAD_FRAMES = 0.02
+#: Seconds over which they are counted.
+COUNTED_S = 10
+_FRAMES = "ip -s link show eth0"
 #: A clock below this share of its maximum, on a machine with work to do, has been lowered.
 SLOW_CLOCK = 0.9
 _CLOCK = "/sys/devices/system/cpu/cpu0/cpufreq"
@@ -82,11 +85,19 @@ def full_tables(reading: Reading) -> list[Finding]:
 
 
 def bad_links(reading: Reading) -> list[Finding]:
-    """Nodes whose interface receives broken frames: move the pods away, and let nobody come."""
+    """Nodes whose interface receives broken frames now: move the pods away, and let nobody come.
+
+    Its counters are as old as the machine, so where there are errors a second look tells what has come since.
+    """
     findings = []
     for name in _nodes_in_use(reading):
-        received, errors = received_frames(reading.session.node(name).sh("ip -s link show eth0").stdout)
-        if received and errors >= BAD_FRAMES * received:
+        shell = reading.session.node(name)
+        before = received_frames(shell.sh(_FRAMES).stdout)
+        if not before[1]:
+            continue
+        after = received_frames(shell.sh(f"sleep {COUNTED_S}; {_FRAMES}").stdout)
+        received, errors = (now - then for now, then in zip(after, before, strict=True))
+        if received > 0 and errors >= BAD_FRAMES * received:
             acts = moved_away(reading, name)
             mechanism = "packet loss at the network interface, retransmissions"
             findings.append(Finding(f"Node/{name}", mechanism, {"nic": "eth0"}, (name,), acts))

@@ -148,7 +148,13 @@ class _Asked:
         return self.truth.ref.kind in _HELD and bool(own) and self.family in self.reading.follows
 
     def _otherwise(self) -> str:
-        """A way of the right kind of cause that is told of and is not how it came about; empty if there is none."""
+        """A way of the right kind of cause that is told of and is not how it came about; empty if there is none.
+
+        A setting that nobody names is another one: its object holds many.
+        """
+        setting = self.truth.details.get("setting", "")
+        if setting and self.family == _SETTINGS and not says_value(self.reading.text, "setting", setting):
+            return f"another setting than {setting}"
         for respect, ways in vocabulary().families[self.family].ways.items():
             named = [name for name in ways if f"{self.family} {respect} {name}" in self.reading.ways]
             right = [name for name, way in ways.items() if {*way.faults} & {*self.truth.faults}]

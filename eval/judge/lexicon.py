@@ -65,14 +65,16 @@ class Lexicon:
         at += 1
         for word in words[1:]:
             skipped = 0
-            while (
-                at < len(texts) and not _fits(word, texts[at]) and texts[at] in self._fillers and skipped < _SKIPPED_MAX
-            ):
+            while at < len(texts) and not _fits(word, texts[at]) and self._skips(texts[at]) and skipped < _SKIPPED_MAX:
                 at, skipped = at + 1, skipped + 1
             if at >= len(texts) or not _fits(word, texts[at]):
                 return 0
             at += 1
         return at
+
+    def _skips(self, text: str) -> bool:
+        """Whether a word may stand between those of a phrase: a filler or a number, "uses 380 % CPU"."""
+        return text in self._fillers or text.isdigit()
 
 
 def telling(phrases: Iterable[str]) -> set[str]:

@@ -42,6 +42,8 @@ _PLACE_MAX = 14
 _TOO_FAR = 9
 #: Up to so many words from it a name is right beside a kind of cause.
 _CLOSE = 3
+#: Shorter words stand for no kind of object.
+_KIND_MIN = 4
 
 
 class Stated(NamedTuple):
@@ -125,7 +127,7 @@ def read(answer: str | Mapping[str, Any], inventory: Sequence[str]) -> Reading:
     reading.mentioned = list(dict.fromkeys(m.name for one in parsed for m in one.mentions))
     reading.ways = list(dict.fromkeys(way for one in parsed for way in one.ways))
     stated = _Claims(parsed, known).stated()
-    _settle(reading, parsed, stated)
+    _settle(reading, parsed, stated, known)
     return reading
 
 
@@ -228,6 +230,8 @@ class _Claims:
         for number, evidence in enumerate(named):
             sentence = self._parsed[number]
             for one in evidence:
+                if self._of_a_kind(sentence, one) or self._its_own(sentence, one):
+                    continue
                 owners, close = self._owners(number, one)
                 if one.role in ("cause", "said"):
                     owners = owners if close else first.get(one.family, owners)
@@ -239,13 +243,37 @@ class _Claims:
         lived = {one.family for one in found if one.role in ("cause", "said") and one.owners and not one.felt}
         return [one._replace(role="effect") if one.felt and one.family in lived else one for one in found]
 
+    def _of_a_kind(self, sentence: Sentence, one: Evidence) -> bool:
+        """Whether it is said of an object that is named and cannot have it: a ClusterRole is "the role".
+
+        So is what only those of certain names can have, if none of these is named: a ClusterRole's grants, no store's.
+        """
+        family, word = vocabulary().families[one.family], sentence.found[one.anchor].text.rstrip("s")
+        mentions = [m for each in self._parsed for m in each.mentions if m.sure]
+        named = {kind for m in mentions for kind in self._known.kinds[m.name]} & words("specific")
+        if not named or {*family.kinds} & named:
+            return False
+        if family.names and not any(fnmatchcase(m.name, pattern) for m in mentions for pattern in family.names):
+            return True
+        return len(word) >= _KIND_MIN and any(kind.lower().endswith(word) for kind in named)
+
+    def _its_own(self, sentence: Sentence, one: Evidence) -> bool:
+        """Whether what only a node can have is said to be done by a workload: "frontend uses 380 % CPU"."""
+        if sentence.found[one.start].text not in words("spends"):
+            return False
+        doing = [m for m in sentence.mentions if m.end == one.start and m.sure and not m.address]
+        return vocabulary().families[one.family].kinds == ("Node",) and any(
+            "Node" not in self._known.kinds[m.name] for m in doing
+        )
+
     def _owners(self, number: int, one: Evidence) -> tuple[tuple[str, ...], bool]:
         """Names of the components that have it, and whether it stands right beside them."""
         sentence = self._parsed[number]
         if any(token.text == "it" for token in sentence.found[one.start : one.end + 1]):
             for mentions in self._earlier(number):  # "the kernel kills it"
                 meant = self._fitting(mentions, one.kinds)
-                if meant and not any(m.end <= one.start for m in sentence.mentions):
+                its = [m for m in sentence.mentions if {*one.kinds} & words("specific") & self._known.kinds[m.name]]
+                if meant and not its and not any(m.end <= one.start for m in sentence.mentions):
                     return (meant[0].name,), True
         span = next(span for span in sentence.spans if span.start <= one.anchor < span.end)
         inside = [m for m in sentence.mentions if span.start <= m.start < span.end and not m.address]
@@ -405,7 +433,16 @@ def _listed(sentence: Sentence, one: Mention, other: Mention) -> bool:
     )
 
 
-def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[Stated]) -> None:
+def _done_by(sentence: Sentence, one: Stated, known: Roster) -> Stated:
+    """What only follows, given to who does that from which it follows: "a opens connections, so b's table is full"."""
+    can = set(vocabulary().families[one.family].kinds)
+    spans = [span for span in sentence.spans if span.role == "cause"]
+    does = [m for m in sentence.mentions for span in spans if span.start <= m.start < span.end and m.sure]
+    doer = next((m.name for m in does if not m.address and can & known.kinds[m.name]), "")
+    return one._replace(owners=(doer,)) if doer else one
+
+
+def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[Stated], known: Roster) -> None:
     """What is claimed in the end: the causes, without what follows from them."""
     said = [one for one in stated if one.role in ("cause", "said")]
     said = said or [one for one in stated if one.role == "aside"]
@@ -420,7 +457,9 @@ def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[State
     if not reading.stated:
         # what is said to follow from something that is no known kind of cause
         reading.stated = [
-            one for one in stated if one.role == "effect" and not one.felt and one.family not in words("general")
+            _done_by(parsed[one.sentence], one, known)
+            for one in stated
+            if one.role == "effect" and not one.felt and one.family not in words("general")
         ]
     claimed = {one.family for one in stated if one.role in ("cause", "said")}
     reading.denied = sorted({one.family for one in stated if one.role == "denied"} - claimed)
@@ -433,7 +472,8 @@ def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[State
         if sentence.blames and not any(one.role in ("cause", "said") for one in sentence.evidence):
             named = [m.name for m in sentence.mentions if not m.address and m.sure]
             if not named:
-                reading.unknown = True
+                spoken = {one.family for one in (*sentence.topics, *sentence.hints)}  # "the quota is the cause"
+                reading.unknown = reading.unknown or not spoken & set(reading.families)
             elif not any(one.role == "denied" for one in sentence.evidence):
                 reading.accused += [name for name in named[:1] if name not in reading.accused]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -28,6 +29,8 @@ from simcluster.eval.judge.vocabulary import (
 Known = Mapping[str, Sequence[tuple[str, Pattern]]]
 Role = Literal["cause", "said", "effect", "aside", "denied", "void"]
 
+#: A key of several words before its value is a name: `atlas-disk-full=true`.
+_KEY = re.compile(r"\w[\w./]*(?:-[\w./]+)+(?==)")
 #: Marks that end the reach of a denial.
 _MARKS = frozenset(
     [",", "(", ")", ":", ";", ".", "—", "–", "-", "->", "=>", "→", "and", "but", "only", "just", "simply"]
@@ -121,6 +124,7 @@ class Sentence:
         self.text = text
         self.found = tokens(text)
         self.mentions = roster.mentions(text, self.found)
+        self._keys = [match.span() for match in _KEY.finditer(text)]
         self.hits = sorted([*lexicon().hits(self.found), *self._kinds(roster)])
         self._cues: dict[str, list[Hit]] = {}
         for hit in self.hits:
@@ -332,6 +336,8 @@ class Sentence:
 
     def _in_name(self, hit: Hit) -> bool:
         """Whether the word is a name, or a piece of one (`user-service`) or of a term (`node selector`)."""
+        if any(begun <= self.found[hit.start].start < end for begun, end in self._keys):
+            return True
         behind = self.found[hit.end].text if hit.end < len(self.found) else ""
         if self.found[hit.end - 1].text == "service" and behind in ("account", "accounts"):
             return True  # of another thing
@@ -415,11 +421,20 @@ def _of_another(hit: Hit, longer: Hit, family: str, known: Known) -> bool:
 
 
 def _nearer(other: Named, one: Named, found: Sequence[Token]) -> bool:
-    """Whether what is said of the subject of one is said of that of another, which stands between."""
+    """Whether what is said of the subject of one is said of that of another, which stands between.
+
+    A verb is no subject: "the probe is *configured* against the wrong port" speaks of the probe.
+    """
     if other is one or other.family in words("general"):
         return False
+    if one.family in words("carriers") and 0 <= other.subject.start - one.subject.end <= 1:
+        return True  # "environment variable GOGC": what it is called says what it is
     said, same = one.predicate, other.predicate
     if said is None or same is None or max(said.start, same.start) >= min(said.end, same.end):
+        return False
+    if found[one.subject.start].text in words("verbal"):
+        return other.subject.end <= one.subject.start
+    if found[other.subject.start].text in words("verbal"):
         return False
     if not one.subject.end <= other.subject.start < said.start:
         return False

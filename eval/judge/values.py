@@ -19,6 +19,8 @@ _SCALE = {
     "second": 1.0, "seconds": 1.0, "min": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0,
     "hours": 3600.0, "%": 1e-2, "": 1.0,
 }  # fmt: skip
+#: From so many letters on a name is told by its letters alone, however its words are joined.
+_NAME_MIN = 8
 #: Names of one sort: who names one and not the right one means another place.
 _SORTS = {
     "variable": re.compile(
@@ -43,8 +45,15 @@ def says_value(text: str, key: str, value: str) -> bool:
         return True
     if any(re.search(rf"(?<![\w.]){re.escape(form)}(?!\w)", text) for form in _forms(value)):
         return True
+    bare = _letters(value)
+    if len(bare) >= _NAME_MIN and bare.isalpha() and bare in _letters(text):
+        return True  # `paymentFailure`, "payment failure"
     wanted = _amount(value)
     return wanted is not None and any(_same(wanted, found) for found in _amounts(text))
+
+
+def _letters(text: str) -> str:
+    return "".join(letter for letter in text if letter.isalnum())
 
 
 def contradicts(text: str, details: Mapping[str, str]) -> str:

@@ -14,6 +14,15 @@ _DOORS = ("/etc/ssh/", "/root/.ssh/", "/etc/sudoers", "/etc/passwd", "/etc/shado
 _VITAL_SYSCTLS = ("net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables")
 
 
+def decided(fact: ChangedFact) -> bool:
+    """Whether only somebody's decision makes it so: it follows from no trouble of the machine.
+
+    What starts with it, a file and a kernel parameter are such; a process that does not run and a bad device are not.
+    """
+    kind = fact.place.part.partition("/")[0]
+    return kind in ("file", "sysctl") or (kind == "unit" and fact.path == "enabled")
+
+
 def judge_part(fact: ChangedFact) -> Judgement | None:
     """What is to be said of a part of a machine that differs from that of the twin; None if it is of no account."""
     kind, _, name = fact.place.part.partition("/")

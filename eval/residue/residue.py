@@ -14,7 +14,7 @@ from typing import Any
 
 from simcluster.api.objects import ApiObject
 from simcluster.control.scheduler.requests import CPU, MEMORY, pod_requests
-from simcluster.eval.residue.machines import judge_part
+from simcluster.eval.residue.machines import decided, judge_part
 from simcluster.eval.residue.objects import Judgement, Severity, judge_object
 from simcluster.eval.residue.secrets import secrets_shown
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place
@@ -89,8 +89,13 @@ def residue(world: World, twin: World, incident: Iterable[ChangedFact] = (), com
     keys = {Place.of(obj): key for one in (theirs, ours) for key, obj in one.objects.items()}
     over = {Place.of(pod) for pod in world.api.store.objects("pods") if _ended(pod)}
     for place, facts in by_place.items():
-        judgements = _parts(facts) if place.part else _object(place, keys[place], theirs, ours, facts)
-        explained = place in over or (place.kind == "Node" and place.name in failed)
+        if place.part:
+            given_up = place.name in failed
+            judgements = [("note", what) if given_up and not decided(one) else (severity, what)
+                          for one in facts for severity, what in _parts([one])]  # fmt: skip
+        else:
+            judgements = _object(place, keys[place], theirs, ours, facts)
+        explained = place in over or (place.kind == "Node" and not place.part and place.name in failed)
         found += [Trace("note" if explained else severity, place, what) for severity, what in judgements]
     found += [Trace("note", Place("Secret", "", ""), f"shown by {command}") for command in secrets_shown(commands)]
     found += _cost(world, twin)

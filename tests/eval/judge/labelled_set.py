@@ -29,7 +29,14 @@ _SOCIAL = """compose-post-service home-timeline-redis home-timeline-service jaeg
 _ASTRONOMY = """accounting ad cart checkout currency email flagd fraud-detection frontend frontend-proxy image-provider
     kafka llm load-generator payment postgresql product-catalog product-reviews quote recommendation shipping
     valkey-cart"""
+_BLUEPRINT = """frontend-service geo-db geo-service jaeger profile-cache profile-db profile-service rate-cache rate-db
+    rate-service recomd-db recomd-service reserv-cache reserv-db reserv-service search-service user-db user-service"""
+_TRAIN = """flagd nacos rabbitmq tsdb-mysql nacosdb-mysql ts-assurance-service ts-auth-service ts-basic-service
+    ts-contacts-service ts-gateway-service ts-order-service ts-preserve-service ts-route-service ts-station-service
+    ts-train-service ts-travel-service ts-ui-dashboard ts-user-service ts-voucher-service"""
 WORKLOADS = {
+    "blueprint-hotel-reservation": _BLUEPRINT.split(),
+    "train-ticket": _TRAIN.split(),
     "astronomy-shop": _ASTRONOMY.split(),
     "online-boutique": _BOUTIQUE.split(),
     "hotel-reservation": _HOTEL.split(),

@@ -15,7 +15,7 @@ from tests.eval.judge.labelled_set import Agreement, Case, agreement, cases, fir
 #: At most so many of the wrong may be accepted, and of the right refused.
 WRONG_MAX, RIGHT_MAX = 0.03, 0.08
 #: Files of texts by the order in which the reader met them.
-NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 CONTACTS = tuple(f"{number}_contact" for number in NUMBERS)
 
 
@@ -94,13 +94,15 @@ def test_texts_of_pagers_and_postmortems_and_in_other_tongues() -> None:
 
 
 #: Of a file of texts: how many there are right and wrong, and at most how many wrong ones pass and right ones do not.
-#: At first contact, in this order: kappa .764, 3 and 18; .870, 1 and 11; .807, 4 and 9; .770, 8 and 11; .723, 3 and 17.
+#: At first contact, in this order: kappa .764, 3 and 18; .870, 1 and 11; .807, 4 and 9; .770, 8 and 11; .723, 3 and 17;
+#: .847, 4 and 14.
 LATER = {
     "fourth_contact": (89, 89, 0, 1),
     "fifth_contact": (90, 94, 0, 0),
     "sixth_contact": (66, 69, 1, 1),
     "seventh_contact": (74, 94, 0, 1),
     "eighth_contact": (70, 76, 0, 1),
+    "ninth_contact": (118, 118, 0, 3),
 }
 
 

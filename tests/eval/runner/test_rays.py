@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from simcluster.eval.runner import Plan, RunDirectory, evaluate
+from simcluster.eval.runner import RunDirectory, evaluate
+from tests import kiosk
 
 ray = pytest.importorskip("ray")
 rays = pytest.importorskip("simcluster.eval.runner.rays")
-
-TASK = "wrong_image_tag_online_boutique"
 
 
 @pytest.fixture
@@ -62,7 +61,7 @@ def victims() -> list[int]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_lost_worker_costs_no_result_and_none_counts_twice(cluster: None, tmp_path: Path) -> None:
-    plan = Plan((TASK,), ("noop", "expert", "restarter"))
+    plan = kiosk.plan("noop", "expert", "restarter", seeds=(0, 1))
     with RunDirectory(tmp_path / "ray", plan) as directory:
         thread = killed_when(tmp_path / "ray", 1)
         there = rays.evaluate_on_ray(plan, directory, 2)
