@@ -91,8 +91,11 @@ def residue(world: World, twin: World, incident: Iterable[ChangedFact] = (), com
     for place, facts in by_place.items():
         if place.part:
             given_up = place.name in failed
-            judgements = [("note", what) if given_up and not decided(one) else (severity, what)
-                          for one in facts for severity, what in _parts([one])]  # fmt: skip
+            judgements: list[Judgement] = [
+                ("note", what) if given_up and not decided(one) else (severity, what)
+                for one in facts
+                for severity, what in _parts([one])
+            ]
         else:
             judgements = _object(place, keys[place], theirs, ours, facts)
         explained = place in over or (place.kind == "Node" and not place.part and place.name in failed)
