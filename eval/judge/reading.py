@@ -214,6 +214,9 @@ class _Claims:
     def stated(self) -> list[Stated]:
         found = self._given([sentence.evidence for sentence in self._parsed])
         found = [one for one in found if one.owners or not vocabulary().families[one.family].names] or found
+        fit = {one.family for one in found if one.role in ("cause", "said") and self._fits(one)}
+        found = [one._replace(role="aside") if one.role in ("cause", "said") and self._strays(one, fit) else one
+                 for one in found]  # fmt: skip
         if any(one.role in ("cause", "said", "aside") and one.family != "crash" for one in found):
             return found
         for tier in ("topics", "hints"):
@@ -242,6 +245,16 @@ class _Claims:
                 found.append(Stated(one.family, owners, one.role, sentence.maybe, number, between, felt))
         lived = {one.family for one in found if one.role in ("cause", "said") and one.owners and not one.felt}
         return [one._replace(role="effect") if one.felt and one.family in lived else one for one in found]
+
+    def _fits(self, one: Stated) -> bool:
+        """Whether one of those to whom it is given is of a kind that can have it."""
+        can = set(vocabulary().families[one.family].kinds)
+        return not can or any(can & self._known.kinds[name] for name in one.owners)
+
+    def _strays(self, one: Stated, meant: Collection[str]) -> bool:
+        """Whether nobody named can have it, and what is meant follows from it: a packet filter in a workload's pod."""
+        follows = meant if one.family in words("general") else vocabulary().families[one.family].consequences
+        return not self._fits(one) and bool({*meant} & {*follows})
 
     def _of_a_kind(self, sentence: Sentence, one: Evidence) -> bool:
         """Whether it is said of an object that is named and cannot have it: a ClusterRole is "the role".
@@ -289,6 +302,8 @@ class _Claims:
             return self._nearest(sentence, active, one), nearest <= _CLOSE
         before = [m for m in sentence.mentions if m.start < span.start and not m.address]
         behind = [m for m in sentence.mentions if m.start >= span.end and not m.address]
+        if vocabulary().families[one.family].names and not such:
+            return (), False
         for mentions in (before, *self._earlier(number), active, own, behind, *self._later(number), such):
             fitting = self._fitting(mentions, one.kinds)
             fitting = [m for m in fitting if not such or m in such]

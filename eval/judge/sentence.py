@@ -30,7 +30,7 @@ Known = Mapping[str, Sequence[tuple[str, Pattern]]]
 Role = Literal["cause", "said", "effect", "aside", "denied", "void"]
 
 #: A key of several words before its value is a name: `atlas-disk-full=true`.
-_KEY = re.compile(r"\w[\w./]*(?:-[\w./]+)+(?==)")
+_KEY = re.compile(r"(?<![\w./-])\w+(?:-\w+)+(?==)")
 #: Marks that end the reach of a denial.
 _MARKS = frozenset(
     [",", "(", ")", ":", ";", ".", "—", "–", "-", "->", "=>", "→", "and", "but", "only", "just", "simply"]
@@ -346,7 +346,7 @@ class Sentence:
         if hit.start > 0 and self.found[hit.start - 1].text in words("naming"):
             return "*" in hit.phrase and len(self.found[hit.start].text) > len(hit.phrase)
         if hit.phrase == "selector*":
-            return hit.start > 0 and self.found[hit.start - 1].text == "node"
+            return hit.start > 0 and self.found[hit.start - 1].text in ("node", "affinity")
         if hit.phrase in ("account", "accounts") and hit.start > 0 and self.found[hit.start - 1].text == "service":
             return True
         if hit.phrase not in ("service", "services", "svc", "user", "account"):
@@ -432,6 +432,8 @@ def _nearer(other: Named, one: Named, found: Sequence[Token]) -> bool:
     said, same = one.predicate, other.predicate
     if said is None or same is None or max(said.start, same.start) >= min(said.end, same.end):
         return False
+    if other.subject.end <= said.start and said.end <= one.subject.start:  # of what stands in front of it
+        return bool({token.text for token in found[said.end : one.subject.start]} & _MARKS)
     if found[one.subject.start].text in words("verbal"):
         return other.subject.end <= one.subject.start
     if found[other.subject.start].text in words("verbal"):
