@@ -52,7 +52,8 @@ def read_everything(episode: Episode) -> None:
 @pytest.mark.parametrize("task", TASKS)
 def test_a_process_with_another_hash_seed_gives_the_same_digest(task: str) -> None:
     hash_seed = "1" if os.environ.get("PYTHONHASHSEED") == "12345" else "12345"
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+    path = os.pathsep.join(sys.path)
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": path, "SIMCLUSTER_CACHE": "0"}
     command = [sys.executable, "-c", PROGRAM, task]
     found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == digest(task)
