@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 #: Words of this project that no cluster would show.
 FORBIDDEN_WORDS = ("simcluster", "injected", "injection", "ground truth", "faulttarget")
+#: What Prometheus and promtail put before the name of an object's label or annotation (`kubernetes_sd_config`), so that
+#: no id of a fault is found in it. The object's own words after it are looked at.
+_DISCOVERED = re.compile(r"__meta_kubernetes_[a-z]+_(?:label|annotation)(?:present)?_")
 
 
 def secret_words(task: Task) -> list[str]:
@@ -38,7 +42,7 @@ def leaks(world: World, task: Task) -> list[str]:
     words = secret_words(task)
     found: list[str] = []
     for place, text in readable(world, words):
-        lowered = text.lower()
+        lowered = _DISCOVERED.sub("", text.lower())
         found.extend(f"{word!r} stands in {place}" for word in words if word in lowered)
     return found
 

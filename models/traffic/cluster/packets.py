@@ -108,4 +108,6 @@ def _calls(spec: ServiceSpec) -> float:
 
 
 def _alike(now: Passing, before: Passing) -> bool:
-    return all(abs(a - b) <= ALIKE * b for a, b in zip(now, before, strict=True))
+    a, b, c, d = now
+    e, f, g, h = before
+    return abs(a - e) <= ALIKE * e and abs(b - f) <= ALIKE * f and abs(c - g) <= ALIKE * g and abs(d - h) <= ALIKE * h

@@ -87,6 +87,21 @@ def _counted(block: ServerBlock) -> _Counted:
     )  # fmt: skip
 
 
+class _Answering(NamedTuple):
+    """Plugins of a server block that take part in an answer."""
+
+    block: ServerBlock
+    rewrite: list[Directive]
+    template: list[Directive]
+    hosts: list[Directive]
+    kubernetes: list[Directive]
+    forward: list[Directive]
+
+
+def _answering(block: ServerBlock) -> _Answering:
+    return _Answering(block, *(block.find(name) for name in _Answering._fields[1:]))
+
+
 class CoreDns(WrappedProgram):
     """CoreDNS' main process.
 
@@ -110,6 +125,7 @@ class CoreDns(WrappedProgram):
         self._cache = AnswerCache(network, self._ask)
         self._count = QueryCount()
         self._counted: _Counted | None = None  # of the block that was asked last
+        self._answering: _Answering | None = None  # likewise
 
     def start(self) -> None:
         """Read the Corefile; a mistake in it ends the process."""
@@ -325,33 +341,38 @@ class CoreDns(WrappedProgram):
         if block is None:
             return NameAnswer("REFUSED")
         name = question.name
-        for directive in block.find("rewrite"):
+        if self._answering is None or self._answering.block is not block:
+            self._answering = _answering(block)
+        plugins = self._answering
+        for directive in plugins.rewrite:
             changed = rewritten(directive, name)
             if changed is not None:
                 name = changed
                 break
-        for directive in block.find("template"):
+        for directive in plugins.template:
             made = from_template(directive, name)
             if made is not None:
                 return self._follow(question, made.alias) if made.alias else made.answer
-        for directive in block.find("hosts"):
+        for directive in plugins.hosts:
             address = from_hosts(directive, name, self._hosts_file(directive))
             if address:
                 return NameAnswer("NOERROR", address)
-        for directive in block.find("kubernetes"):
+        for directive in plugins.kubernetes:
             if any(_within(name, zone) for zone in directive.arguments or block.zones):
                 if not self._knows_cluster:
                     return NameAnswer("SERVFAIL")
                 answer = self._from_cluster(question._replace(name=name), directive)
                 if answer.code != "NXDOMAIN" or directive.option("fallthrough") != ():
                     return answer
-        for directive in block.find("forward"):
+        for directive in plugins.forward:
             if _within(name, directive.arguments[0].rstrip(".")):
                 return self._forward(directive.arguments[1:], name)
         return NameAnswer("REFUSED" if not block.directives else "SERVFAIL")
 
     def _block(self, name: str) -> ServerBlock | None:
         """The block with the longest zone that holds the name."""
+        if len(self.blocks) == 1 and self.blocks[0].port == 53 and "" in self.blocks[0].zones:
+            return self.blocks[0]
         best, length = None, -1
         for block in self.blocks:
             for zone in block.zones:

@@ -12,7 +12,6 @@ from bisect import bisect_left
 from functools import lru_cache
 from itertools import accumulate
 
-from simcluster.engine import FlatDict
 from simcluster.models.machine.names import NameAnswer
 from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Samples, counter, gauge, histogram, labels
 
@@ -75,9 +74,11 @@ class QueryCount:
     """Counts of one process."""
 
     def __init__(self) -> None:
-        self._counts: dict[Group, float] = FlatDict()
+        self._counts: dict[Group, list[float]] = {}  # each a number
         #: Of each bucket by itself, then the sum.
         self._histograms: dict[Group, list[float]] = {}
+        #: Numbers of those that count an answer, or a look into the cache, by what it is.
+        self._ways: dict[tuple[object, ...], tuple[list[float], ...]] = {}
 
     def note(self, where: Labels, kind: str, answer: NameAnswer, plugin: str, figures: tuple[float, int, int]) -> None:
         """A question was answered.
@@ -87,39 +88,53 @@ class QueryCount:
             figures: seconds, bytes of the question and of the answer.
         """
         took_s, asked, answered = figures
-        requests, responses, duration, question, response = _of_answer(where, kind, plugin, answer.code)
-        self._add(requests)
-        self._add(responses)
-        self._observe(duration, _TIMES, took_s)
-        self._observe(question, _SIZES, asked)
-        self._observe(response, _SIZES, answered)
+        key = (where, kind, plugin, answer.code)
+        known = self._ways.get(key)
+        if known is None:
+            requests, responses, *sizes = _of_answer(*key)
+            counters = (self._number(requests), self._number(responses))
+            known = self._ways[key] = (*counters, *(self._histogram(group) for group in sizes))
+        requests_now, responses_now, duration, question, response = known
+        requests_now[0] += 1.0
+        responses_now[0] += 1.0
+        _observe(duration, _TIMES, took_s)
+        _observe(question, _SIZES, asked)
+        _observe(response, _SIZES, answered)
 
     def note_cache(self, server: str, zone: str, hit: str) -> None:
         """A question came to the cache; `hit` is `success`, `denial` or empty."""
-        for group in _of_cache(server, zone, hit):
-            self._add(group)
+        key = (server, zone, hit)
+        known = self._ways.get(key)
+        if known is None:
+            known = self._ways[key] = tuple([self._number(group) for group in _of_cache(*key)])
+        for number in known:
+            number[0] += 1.0
 
     def note_forward(self, upstream: str, code: str, took_s: float) -> None:
         """An upstream answered."""
-        self._observe(_of_forward(upstream, code), _TIMES, took_s)
+        _observe(self._histogram(_of_forward(upstream, code)), _TIMES, took_s)
 
     def samples(self, cached: dict[tuple[str, str, str], int]) -> Samples:
         """All of it, with what the cache holds by server, zone and type."""
-        found = {group: group.columns.row((value,)) for group, value in self._counts.items()}
+        found = {group: group.columns.row(value) for group, value in self._counts.items()}
         for (server, zone, kind), count in cached.items():
             found[Group(_ENTRIES, labels(server=server, type=kind, zones=zone))] = _ENTRIES.row((count,))
         found.update({group: group.columns.row(_summed(values)) for group, values in self._histograms.items()})
         return found
 
-    def _add(self, group: Group) -> None:
-        self._counts[group] = self._counts.get(group, 0.0) + 1.0
+    def _number(self, group: Group) -> list[float]:
+        return self._counts.setdefault(group, [0.0])
 
-    def _observe(self, group: Group, bounds: tuple[float, ...], value: float) -> None:
+    def _histogram(self, group: Group) -> list[float]:
         known = self._histograms.get(group)
         if known is None:
-            known = self._histograms[group] = [0.0] * (len(bounds) + 2)
-        known[bisect_left(bounds, value)] += 1.0
-        known[-1] += value
+            known = self._histograms[group] = [0.0] * (len(group.columns) - 1)  # buckets, +Inf, the sum
+        return known
+
+
+def _observe(kept: list[float], bounds: tuple[float, ...], value: float) -> None:
+    kept[bisect_left(bounds, value)] += 1.0
+    kept[-1] += value
 
 
 def _summed(kept: list[float]) -> list[float]:

@@ -89,9 +89,7 @@ class RuleManager:
             counts[2] += 1
             self._plan(group)
             return
-        done = self.rules.evaluate(
-            group, self.container.sim.now, self.store, self.store.record, self.store.changed_since
-        )
+        done = self.rules.evaluate(group, self.container.sim.now, self.store, self.store.record, self.store)
         counts[0] += len(group.rules)
         counts[1] += sum(state.health == "err" for state in group.rules)  # integers
         found = sum(state.cost for state in group.rules)  # integers

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from simcluster.engine import Shared
@@ -31,6 +31,16 @@ class Metric(NamedTuple):
     kind: str
     text: str
     series: tuple[tuple[str, Labels], ...]
+
+
+#: The form of every content that there was: a world that was read from a file has the program's own, and equality is
+#: identity, which a dictionary sees at once.
+_KNOWN: dict[tuple[Metric, ...], Columns] = {}
+
+
+def _one_of(families: tuple[Metric, ...]) -> Columns:
+    """The form that has these families."""
+    return _KNOWN.get(families) or Columns(families)
 
 
 class Columns(Shared):
@@ -57,6 +67,7 @@ class Columns(Shared):
         self.label_names = frozenset(name for _, labels in self.series for name, _ in labels)
         self._hash = zlib.crc32(repr(self.series).encode())
         self._form = struct.Struct(f"={len(self.series)}d")
+        _KNOWN.setdefault(self.families, self)
 
     def __len__(self) -> int:
         return len(self.series)
@@ -69,8 +80,8 @@ class Columns(Shared):
     def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(self) -> tuple[type[Columns], tuple[tuple[Metric, ...]]]:
-        return (Columns, (self.families,))
+    def __reduce__(self) -> tuple[Callable[[tuple[Metric, ...]], Columns], tuple[tuple[Metric, ...]]]:
+        return (_one_of, (self.families,))
 
     def row(self, values: Sequence[float]) -> Row:
         """Numbers in the order of the columns, as they are kept."""

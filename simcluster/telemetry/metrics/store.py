@@ -91,6 +91,11 @@ class TargetLog(Flat):
         return self._times[-1] if self._times else int(self.blocks[-1].times[-1]) if self.blocks else -1
 
     @property
+    def first_ms(self) -> int:
+        """Instant of the first scrape that is kept; -1 before there is one."""
+        return int(self.blocks[0].times[0]) if self.blocks else self._times[0] if self._times else -1
+
+    @property
     def shown(self) -> Mapping[Columns, Sheet]:
         """What the last scrape showed."""
         return self._now
@@ -323,6 +328,11 @@ class MetricStore:
                     if changed_ms[form] > after_ms and log.moved_ms(form, name) > after_ms:
                         return True
         return False
+
+    def shown_by(self, names: Iterable[str], at_ms: int) -> bool:
+        """Whether a target that shows, or has shown, one of these metrics was scraped at an instant or before."""
+        index = self._indices()
+        return any(log.first_ms <= at_ms for name in names for log, _ in index.get(name, ()))
 
     def forget(self, now_ms: int) -> None:
         """Drop what is older than the retention."""

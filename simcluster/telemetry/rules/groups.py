@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from simcluster.engine.clock import MILLISECOND, MINUTE, SECOND, unix_seconds
 from simcluster.telemetry.promql import printing
@@ -28,8 +28,18 @@ from simcluster.telemetry.rules.templates import Facts, expanded
 
 #: Samples of a scrape may be written this much later than they are dated: its time-out, and what a look takes.
 _LATE_MS = 15_000
-#: Whether a series of one of these metrics was new, other than before, or gone after an instant (milliseconds).
-Changes = Callable[[Iterable[str], int], bool]
+
+
+class History(Protocol):
+    """What a store knows of its metrics without being asked for samples; instants are in milliseconds."""
+
+    def changed_since(self, names: Iterable[str], after_ms: int) -> bool:
+        """Whether a series of one of these metrics was new, other than before, or gone after an instant."""
+
+    def shown_by(self, names: Iterable[str], at_ms: int) -> bool:
+        """Whether a target that shows one of these metrics was scraped at an instant or before."""
+
+
 SAME = "vector contains metrics with the same labelset after applying {} labels"
 
 
@@ -155,12 +165,12 @@ class Rules:
         return GroupState(group, interval, states)
 
     def evaluate(
-        self, group: GroupState, now_ns: int, store: Queryable, keep: Keep | None = None, changes: Changes | None = None
+        self, group: GroupState, now_ns: int, store: Queryable, keep: Keep | None = None, history: History | None = None
     ) -> Evaluated:
         """Evaluate a group's rules, in order; a rule sees what `keep` has stored of those before it.
 
         Args:
-            changes: says whether series of a name have changed since. A rule that depends on nothing that has changed
+            history: says whether series of a name have changed since. A rule that depends on nothing that has changed
                 finds what it found before, and its expression is not evaluated again.
         """
         at_ms = unix_ms(now_ns) - (group.group.offset_ms or self.offset_ms)
@@ -169,7 +179,7 @@ class Rules:
         read = Remembered(store)
         for number, state in enumerate(group.rules):
             try:
-                if changes is None or not self._finds_same(state, group, (at_ms, read), changes):
+                if history is None or not self._finds_same(state, group, (at_ms, read), history):
                     state.found = None
                     state.found = self._asked(state, at_ms, read)
                 made = self._made(state, now_ns, (at_ms, read, group.group.limit))
@@ -189,14 +199,14 @@ class Rules:
         group.evaluated_ms, group.evaluated_ns = at_ms, now_ns
         return Evaluated(samples, notices)
 
-    def _finds_same(self, state: RuleState, group: GroupState, now: tuple[int, Queryable], changes: Changes) -> bool:
+    def _finds_same(self, state: RuleState, group: GroupState, now: tuple[int, Queryable], history: History) -> bool:
         """Whether a rule would find what it has found before."""
         share, state.idle = state.share, state.idle if state.found == [] else None
-        if state.found is None or _quiet(state.reach, group, changes):
+        if state.found is None or _quiet(state.reach, group, now[0], history):
             return state.found is not None
-        if share is None or state.found or not _quiet(share.reach, group, changes):
+        if share is None or state.found or not _quiet(share.reach, group, now[0], history):
             state.idle = None
-        elif state.idle is None:
+        elif not state.idle:
             parts = query(now[1], share.query, now[0], self.options)
             state.idle = parts.kind == "vector" and not any(one.natives or one.values[0] for one in parts.series)
         return bool(state.idle)
@@ -268,11 +278,19 @@ def _hash_of(file: str, name: str) -> int:
     return label_hash((("file", file), ("name", name)))
 
 
-def _quiet(reach: Reach | None, group: GroupState, changes: Changes) -> bool:
-    """Whether nothing that an expression reads has changed since its window lay before the last evaluation."""
+def _quiet(reach: Reach | None, group: GroupState, at_ms: int, history: History) -> bool:
+    """Whether all that an expression reads is as at the last evaluation.
+
+    Nothing has changed since its window lay before that; or, where a window may hold a change, nothing has left it.
+    """
     if reach is None:
         return False
-    return not changes(reach.names, group.evaluated_ms - reach.window_ms - _LATE_MS)
+    names, known_ms = reach.names, group.evaluated_ms - _LATE_MS
+    if history.changed_since(names, known_ms - reach.window_ms):
+        return False
+    if reach.lasting_ms <= reach.window_ms or not history.shown_by(names, at_ms - reach.lasting_ms):
+        return True
+    return not history.changed_since(names, known_ms - reach.lasting_ms)
 
 
 def _alert_series(state: RuleState) -> dict[Labels, float]:

@@ -24,6 +24,8 @@ groups:
   - {alert: Unready, expr: "ready < wanted", for: 30s, labels: {severity: critical}}
   - {alert: Unstable, expr: "changes(ready[1m]) > 0"}
   - {alert: Nobody, expr: "absent(ready{pod='b'})"}
+  - {alert: Flapping, expr: "changes(ready[5m]) > 0 and max_over_time(ready[10m]) > 1"}
+  - {alert: Broken, expr: "rate(errors_total[4m]) / (rate(calls_total[4m]) > 0) > 0.1"}
   - {alert: Sick, expr: "min_over_time(healthy[1m]) == 0"}
   - {alert: Failing, expr: "rate(errors_total[1m]) / rate(calls_total[1m]) > 0.1"}
   - {record: "sum:ready", expr: "sum(ready)"}
@@ -35,7 +37,8 @@ groups:
     ("text", "reach"),
     [
         ("up == 0", Reach(("up",), 0)),
-        ("rate(a[2m]) / on (x) max_over_time(b[5m]) > 1", Reach(("a", "b"), 300_000)),
+        ("rate(a[2m]) / on (x) max_over_time(b[5m]) > 1", Reach(("a", "b"), 120_000, 300_000)),
+        ("rate(a[5m]) > 1 and avg_over_time(b[1m]) > 2", Reach(("a", "b"), 300_000)),
         ("absent(up{job='x'} == 1)", Reach(("up",), 0)),
         ("vector(1)", Reach((), 0)),
         ("time() - a > 5", None),
@@ -74,23 +77,24 @@ def test_quiet_rules_find_what_they_would_find(monkeypatch: pytest.MonkeyPatch) 
         if second % 30:
             continue
         full = always.evaluate(always.groups[0], second * SECOND, store)
-        quick = seldom.evaluate(seldom.groups[0], second * SECOND, store, store.record, store.changed_since)
+        quick = seldom.evaluate(seldom.groups[0], second * SECOND, store, store.record, store)
         assert [sample for sample in full.samples if dict(sample.labels)["__name__"] != "twice:ready"] == [
             sample for sample in quick.samples if dict(sample.labels)["__name__"] != "twice:ready"
         ]
         assert full.notices == quick.notices
         rounds += 1
     assert rounds == 30
-    assert all(0 < asked.count(name) < rounds - 8 for name in ("Unready", "Sick", "Failing")), asked
-    states = [state.alerts.state() for state in seldom.groups[0].rules[:5]]
-    assert states == [state.alerts.state() for state in always.groups[0].rules[:5]] == ["inactive"] * 5
+    counts = {name: asked.count(name) for name in ("Unready", "Sick", "Failing", "Flapping", "Broken")}
+    assert all(0 < count < rounds - 8 for count in counts.values()), str(counts)
+    states = [state.alerts.state() for state in seldom.groups[0].rules[:7]]
+    assert states == [state.alerts.state() for state in always.groups[0].rules[:7]] == ["inactive"] * 7
 
 
 def test_a_rule_sees_what_the_one_before_it_has_recorded() -> None:
     store, rules = MetricStore(), Rules()
     rules.load({"f": FILE})
     store.take(store.log("job", ()), unix_ms(0), {Group(FORM, labels(pod="a")): FORM.row((3.0, 3.0))})
-    rules.evaluate(rules.groups[0], SECOND, store, store.record, store.changed_since)
+    rules.evaluate(rules.groups[0], SECOND, store, store.record, store)
     (found,) = query(store, "twice:ready", unix_ms(SECOND)).series
     assert found.values[0] == 6.0
 
