@@ -74,8 +74,7 @@ class RedisData:
 
     def usage(self, key: str) -> int | None:
         """MEMORY USAGE: about how many bytes a key takes."""
-        value = self.live().get(key)
-        return None if value is None else _size(key, value)
+        return _size(key, self._values[key]) if key in self.live() else None
 
     def largest(self) -> dict[str, tuple[str, int]]:
         """By type: the key with the most elements (of strings: bytes), and how many."""
@@ -123,9 +122,8 @@ class RedisData:
 
 def _size(key: str, value: Value) -> int:
     """A dictionary entry and an object."""
-    if isinstance(value.data, str):
-        return 56 + len(key) + len(value.data)
-    return 56 + len(key) + sum(len(str(one)) + 24 for one in _parts(value.data))  # integers
+    whole = isinstance(value.data, str)
+    return 56 + len(key) + (len(value.data) if whole else sum(len(str(one)) + 24 for one in _parts(value.data)))
 
 
 def _parts(data: Any) -> list[Any]:
