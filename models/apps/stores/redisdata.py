@@ -122,8 +122,8 @@ class RedisData:
 
 def _size(key: str, value: Value) -> int:
     """A dictionary entry and an object."""
-    whole = isinstance(value.data, str)
-    return 56 + len(key) + (len(value.data) if whole else sum(len(str(one)) + 24 for one in _parts(value.data)))
+    parts = [] if isinstance(value.data, str) else _parts(value.data)
+    return 56 + len(key) + sum(len(str(one)) + 24 for one in parts) + (0 if parts else len(value.data))  # integers
 
 
 def _parts(data: Any) -> list[Any]:
