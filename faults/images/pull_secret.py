@@ -44,6 +44,7 @@ class PullSecretMissing(ContainerMechanism):
         layer="release",
         family="wrong_image",
         changes=("spec.template.spec.containers[*].imagePullPolicy", "spec.template.spec.imagePullSecrets"),
+        at_once=("",),  # the Secret, which is made
         follows="The registry answers 401; new pods wait in ErrImagePull and ImagePullBackOff.",
         undone_by=("imagePullSecrets", "an image that anybody may pull", "rolling back"),
         source="Cloud-OpsBench, missing_image_pull_secret",
@@ -61,6 +62,8 @@ class PullSecretMissing(ContainerMechanism):
         super().check(target)
         _registry(target)
         self.container(target)
+        if self.still_present(target):
+            raise ImpossibleTarget(f"{self.ref} pulls without credentials already")
         if self.object(target)["spec"]["template"]["spec"].get("imagePullSecrets"):
             raise ImpossibleTarget(f"{self.ref} names pull secrets already")
 

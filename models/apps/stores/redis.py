@@ -413,7 +413,8 @@ class RedisProgram(StoreProgram):
 
     def _grow(self) -> None:
         """The memory of the process follows its keys."""
-        memory = self.behaviour.memory + int(self.keyspace.bytes * 1.05) // (256 << 10) * (256 << 10)
+        step, held = 256 << 10, int((self.keyspace.bytes + self.human.bytes) * 1.05)
+        memory = self.behaviour.memory + held // step * step
         if self.server is not None and memory != self.server.spec.memory_base:
             self.rebase(memory)
 

@@ -18,8 +18,8 @@ _NO_INTEGER = "ERR value is not an integer or out of range"
 _NO_FLOAT = "ERR value is not a valid float"
 _SYNTAX = "ERR syntax error"
 _INTEGER = re.compile(r"-?\d{1,18}")
-#: Characters that all values together may have.
-MOST = 4_000_000
+#: Bytes that all keys together may take, whatever the server's memory is.
+MOST = 64_000_000
 
 
 class Value(NamedTuple):
@@ -67,16 +67,14 @@ class RedisData:
         """FLUSHALL."""
         self._values.clear()
 
+    @property
+    def bytes(self) -> int:
+        """What all keys together take."""
+        return sum(_size(key, value) for key, value in self.live().items())  # integers
+
     def usage(self, key: str) -> int | None:
         """MEMORY USAGE: about how many bytes a key takes."""
-        value = self.live().get(key)
-        if value is None:
-            return None
-        if isinstance(value.data, str):
-            size = len(value.data)
-        else:
-            size = sum(len(str(one)) + 24 for one in _parts(value.data))  # integers
-        return 56 + len(key) + size  # a dictionary entry and an object
+        return _size(key, self._values[key]) if key in self.live() else None
 
     def largest(self) -> dict[str, tuple[str, int]]:
         """By type: the key with the most elements (of strings: bytes), and how many."""
@@ -107,8 +105,7 @@ class RedisData:
 
     def full(self, words: list[str]) -> bool:
         """Whether what a command would add is more than there is room for."""
-        held = sum(len(key) + (self.usage(key) or 0) for key in self._values)  # integers
-        return held + sum(map(len, words)) > MOST  # integers
+        return self.bytes + sum(map(len, words)) > MOST  # integers
 
     def command(self, name: str, args: list[str]) -> str | None:
         """Run a command; None if it is none of these. An answer of several lines ends with a line's end."""
@@ -121,6 +118,12 @@ class RedisData:
             return known.do(self, args)
         except RedisError as error:
             return str(error)
+
+
+def _size(key: str, value: Value) -> int:
+    """A dictionary entry and an object."""
+    parts = [] if isinstance(value.data, str) else _parts(value.data)
+    return 56 + len(key) + sum(len(str(one)) + 24 for one in parts) + (0 if parts else len(value.data))  # integers
 
 
 def _parts(data: Any) -> list[Any]:

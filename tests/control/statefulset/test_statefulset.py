@@ -209,7 +209,7 @@ def test_a_failed_pod_is_replaced_under_its_name(cluster: Cluster) -> None:
     assert cluster.set["status"]["readyReplicas"] == 2
 
 
-def test_a_refused_pod_is_reported_in_an_event(cluster: Cluster) -> None:
+def allow_no_pod(cluster: Cluster) -> None:
     cluster.user.create(
         "resourcequotas",
         "default",
@@ -217,6 +217,17 @@ def test_a_refused_pod_is_reported_in_an_event(cluster: Cluster) -> None:
     )
     quota = thaw(cluster.user.get("resourcequotas", "default", "none"))
     cluster.user.update_status("resourcequotas", {**quota, "status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}})
+
+
+def test_pods_that_need_not_wait_are_tried_in_batches_until_one_fails(cluster: Cluster) -> None:
+    allow_no_pod(cluster)
+    cluster.start(100_000, podManagementPolicy="Parallel")
+    refused = {message.split()[2] for message in cluster.messages("Warning")}
+    assert refused == {"db-0"}
+
+
+def test_a_refused_pod_is_reported_in_an_event(cluster: Cluster) -> None:
+    allow_no_pod(cluster)
     cluster.start(1)
     assert cluster.pods == {}
     expected = 'create Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: exceeded quota: none'
