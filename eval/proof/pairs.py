@@ -99,7 +99,8 @@ def healthy(app: str, seed: int, library: Library | None) -> tuple[str, World]:
     """The namespace of an application, and a world in which it serves its users. Raises UnknownName, NotAnIncident."""
     folder = _folder(app, library)
     namespace, case = folder.behaviour.namespace, app_case(folder)
-    place = Place(app, namespace, case.users, age=None, workers=case.workers)  # in which its pairs are proved, too
+    # That in which its pairs are proved, too.
+    place = Place(app, namespace, case.users, age=None, workers=case.workers, also=case.also)
     return namespace, HEALTHY.deployed(place, seed, library)
 
 
@@ -219,6 +220,7 @@ def task_of(app: str, pair: Pair, library: Library | None = None) -> Task:
             "namespace": folder.behaviour.namespace,
             "users": users,
             "workers": case.workers,
+            "also": case.also,
             "incident": [_step(pair, library).model_dump()],
             "committed_depth": "D3",
             "protects": [users.entry],
