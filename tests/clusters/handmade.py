@@ -6,6 +6,7 @@ Pods are sandboxes on fake machines, Services are rules written into every node 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 
 from simcluster.apps.registry import applications
 from simcluster.engine import SECOND, Simulation
@@ -30,6 +31,7 @@ class PlainMachine:
         self.throttled_ns = 0
         self.identity = NodeIdentity("", "", "")
         self.demand: dict[str, float] = {}
+        self.cpu = SimpleNamespace(halted={})
 
     def cpu_share(self, container: Container) -> float:
         """The limit, or all cores."""

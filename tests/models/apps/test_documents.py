@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from simcluster.apps.cases import case_of
 from simcluster.apps.registry import applications
 from simcluster.engine.content import ContentError
 from simcluster.models.apps.behaviour import read_application
@@ -71,8 +72,11 @@ def test_users_must_ask_for_operations_that_exist() -> None:
 @pytest.mark.parametrize("folder", [*generic_folders(), *applications()], ids=lambda folder: folder.path.name)
 def test_our_own_files_are_good_and_every_call_has_a_callee(folder: AppFolder) -> None:
     application = folder.behaviour
-    known = {name for image in application.images for name in image.operations}
-    known |= {name for store in application.stores for name in store.operations}
+    also = case_of(folder).also if folder in applications() else ()
+    beside = [each.behaviour for each in applications() if each.path.name in also]
+    known = {
+        name for each in (application, *beside) for made in (*each.images, *each.stores) for name in made.operations
+    }
 
     for image in application.images:
         for operation in image.service().operations:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -27,6 +28,7 @@ class Node:
 
     def __init__(self) -> None:
         self.network = Network()
+        self.cpu = SimpleNamespace(halted={})
         self.container_memory = self.host_memory = self.throttled_ns = 0
         self.cpu_speed = 1.0
         self.memory_bytes = 1 << 40
