@@ -38,7 +38,6 @@ def books(run: AggregateRun) -> tuple[Array, Array]:
     """Calls that began on every edge since the beginning, and those that ended or are under way."""
     sums, callers = run.recorder.so_far(), run.callers
     ended = sums.edges[2] + np.add.reduce(sums.final, axis=0)
-    ended[run.recorder.roots] += run.early
     found = ended + callers.in_flight()
     begun = sums.fresh.copy()
     for side in (begun, found):
