@@ -40,7 +40,7 @@ def test_every_task_loads_with_checks_that_exist(task_id: str) -> None:
 
 
 #: Mechanisms without a task of their own: they are proved by their cases and by pairs.
-PROVED_BY_PAIRS = {"busy_threads", "clock_cap", "drive_outage", "link_state", "memory_errors", "pull_secret_missing"}
+PROVED_BY_PAIRS = {"clock_cap", "drive_outage", "link_state", "memory_errors"}
 
 
 def test_there_is_a_task_for_every_mechanism_and_for_every_check() -> None:
