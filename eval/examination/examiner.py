@@ -181,8 +181,8 @@ class Examiner:
         have, wanted = ready_nodes(world), ready_nodes(twin)
         if have < wanted:
             found.append(f"{have} of {wanted} nodes are left")
-        found += latent(world, twin, namespace, self.case.changed)
         found += norm.worse(vitals(world, namespace, lasts_ns))
+        found += latent(world, twin, namespace, self.case.changed)
         return CheckResult("at rest: users, calls, workloads and nodes are as without the incident", not found,
                            "; ".join(found[:3]))  # fmt: skip
 

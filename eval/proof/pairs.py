@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from simcluster.api.objects import name_of
 from simcluster.apps.cases import case_of as app_case
 from simcluster.apps.registry import applications
+from simcluster.control.volumes.attachable import volume_of_claim
+from simcluster.control.volumes.matching import reaches
 from simcluster.engine.content import Library, UnknownName
 from simcluster.engine.streams import Streams
 from simcluster.eval.episode.episode import Episode
@@ -160,10 +162,18 @@ def _drawn(
 
 
 def _tied(ref: ObjectRef, namespace: str, world: World) -> bool:
-    """Whether a workload stays where its volumes are: no circumstance can move it."""
-    found = ref.find(world.api, namespace)
-    pod = {} if found is None else (found.get("spec") or {}).get("template") or {}
-    return any("persistentVolumeClaim" in one for one in (pod.get("spec") or {}).get("volumes") or ())
+    """Whether a workload has to stay where one of its volumes is: no circumstance can move it."""
+    store, found = world.api.store, ref.find(world.api, namespace)
+    template = {} if found is None else (found.get("spec") or {}).get("template") or {}
+    claims = [
+        one["persistentVolumeClaim"]["claimName"]
+        for one in (template.get("spec") or {}).get("volumes") or ()
+        if "persistentVolumeClaim" in one
+    ]
+    volumes = [volume_of_claim(store, namespace, claim) for claim in claims]
+    return any(
+        volume is not None and not reaches(volume, node) for volume in volumes for node in store.objects("nodes")
+    )
 
 
 def _makes(spec: FaultSpec, kind: str, params: dict[str, Any]) -> bool:

@@ -57,7 +57,7 @@ def test_a_repair_passes_and_the_untouched_incident_does_not(mended: Snapshot[Ep
     [
         ("control-plane", "mv /etc/kubernetes/manifests/kube-scheduler.yaml /root/", "kube-scheduler"),
         ("", "create quota tight -n boutique --hard=pods=1", "no controller makes a pod"),
-        ("", "scale deployment/adservice -n boutique --replicas=0", "0 pods run adservice"),
+        ("", "scale deployment/adservice -n boutique --replicas=0", "GetAds of frontend"),
         (
             "",
             "set selector service/adservice -n boutique app=emailservice",

@@ -19,7 +19,7 @@ TYPES = {
     "cpu_capacity_mismatch": 22,
     "memory_capacity_mismatch": 22,
     "node_affinity_mismatch": 22,
-    "node_cordon_mismatch": 30,
+    "node_cordon_mismatch": 33,
     "node_selector_mismatch": 33,
     "pod_anti_affinity_conflict": 11,
     "pv_binding_occupied": 1,
