@@ -106,6 +106,9 @@ LATER = {
     "tenth_contact": (66, 66, 0, 2),
 }
 
+#: Families of a file that has fewer than the others.
+FAMILIES_MIN = {"tenth_contact": 23}
+
 
 @pytest.mark.parametrize("name", LATER)
 def test_texts_in_many_hands(name: str) -> None:
@@ -113,7 +116,7 @@ def test_texts_in_many_hands(name: str) -> None:
     over, (right, wrong, accepted_max, refused_max) = first_contact(name), LATER[name]
     found = agreement(over, passes)
     assert (sum(case.label == "right" for case in over), len(over)) == (right, right + wrong)  # integers
-    assert len({family_of(case.truth) for case in over}) >= 20
+    assert len({family_of(case.truth) for case in over}) >= FAMILIES_MIN.get(name, 25)
     assert found.kappa >= 0.9
     assert len(found.accepted) <= accepted_max, [case.text for case in found.accepted]
     assert len(found.refused) <= refused_max, [case.text for case in found.refused]
