@@ -162,15 +162,17 @@ def distance(met: UserStats, seen: Mapping[float, float]) -> float:
 
 
 def as_served(world: World, load: Crowd, met: UserStats) -> UserStats:
-    """The same, but for what slow links add on the users' way to their entry, which no server sees."""
-    if world.network.links.calm:
+    """The same, but for what a bad link adds on the users' way to their entry, which no server sees."""
+    plan = world.traffic.plan
+    ways = [
+        (target, each.rps * edge.call.count * edge.ok * target.weight)
+        for each, edges in zip(world.traffic.users.values(), plan.roots, strict=True)
+        for edge in (edges if each in load.loads else ())
+        for target in edge.targets
+    ]
+    if not any(target.way.mean_ns for target, _ in ways):
         return met
-    plan, found = world.traffic.plan, list[Component]()
-    for each, edges in zip(world.traffic.users.values(), plan.roots, strict=True):
-        for edge in edges if each in load.loads else ():
-            for target in edge.targets:
-                share = each.rps * edge.call.count * edge.ok * target.weight
-                found.append(Component(round(10**6 * share), plan.nodes[target.node].latency))
+    found = [Component(round(10**6 * share), plan.nodes[target.node].latency) for target, share in ways]
     return replace(met, latencies=tuple(found))
 
 
