@@ -9,6 +9,7 @@ Of one edge all callers (replicas, clients) are taken together, but for what bud
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from types import ModuleType
 
@@ -462,7 +463,10 @@ class Callers:
         return there * part
 
     def break_off(self, tick: int, edges: Index, ages: Array, amounts: Array) -> None:
-        """Attempts that got an error answer before their timeout: by edge, age in ticks and amount."""
+        """Attempts that got an error answer before their timeout: by edge, age in ticks and amount.
+
+        Where few are made, none has just that age: those nearest to it are meant.
+        """
         layout = self.layout
         mix = self._error_mix if self._error_mix is not None else np.zeros((self.tries, layout.edges))
         self._error_mix = mix
@@ -485,18 +489,32 @@ class Callers:
             return
         timed = layout.timed[edges]
         alive = ~timed | (ages < layout.timeout_ticks[edges])
-        edges, ages, amounts, timed = edges[alive], ages[alive], amounts[alive], timed[alive]
+        edges, ages, amounts = edges[alive], ages[alive], amounts[alive]
         self._broken[edges] = 1.0
-        for edge, age, amount, is_timed in zip(
-            edges.tolist(), ages.tolist(), amounts.tolist(), timed.tolist(), strict=True
-        ):
-            where = self.flying[(tick - max(1, int(age))) % self.slots] if is_timed else self.open
-            column = where[:, edge]
-            there = float(np.cumsum(column)[-1])
-            if there > 0.0:
-                part = min(1.0, amount / there)
-                mix[:, edge] += column * part
-                where[:, edge] = column * (1.0 - part)
+        for edge, age, amount in zip(edges.tolist(), ages.tolist(), amounts.tolist(), strict=True):
+            left = amount
+            for where in self._nearest(tick, edge, int(age)):
+                column = where[:, edge]
+                there = float(np.cumsum(column)[-1])
+                if there > 0.0:
+                    part = min(1.0, left / there)
+                    mix[:, edge] += column * part
+                    where[:, edge] = column * (1.0 - part)
+                    left = left - there
+                if left <= 0.0:
+                    break
+
+    def _nearest(self, tick: int, edge: int, age: int) -> Iterator[Array]:
+        """Where attempts of about an age are: the nearest first, of two equally near ones the older."""
+        if not self.layout.timed[edge]:
+            yield self.open
+            return
+        last = max(1, int(self.layout.timeout_ticks[edge]) - 1)
+        nearest = min(max(1, age), last)
+        for step in range(2 * last):
+            at = nearest + (step + 1) // 2 if step % 2 else nearest - step // 2
+            if 1 <= at <= last:
+                yield self.flying[(tick - at) % self.slots]
 
     def forget(self, edge: int, share: float) -> None:
         """A share of those who made an edge's calls is gone: what they had in flight is nobody's any more."""

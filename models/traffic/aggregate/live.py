@@ -222,6 +222,7 @@ class LiveTraffic:
             options=Options(_Counter, self._prompt, self._walked),
         )
         self._foresight = Foresight(engine.layout)
+        self._refused = np.zeros(engine.layout.edges)
         self._pod_index = {name: index for index, name in enumerate(engine.layout.pod_names)}
         return engine
 
@@ -233,7 +234,7 @@ class LiveTraffic:
     def advance(self, until_ns: int) -> None:
         """Run all ticks that end by an instant; with `prompt` the successes of that time are foreseen at its start."""
         if self._prompt:
-            self.engine.call_ok = self._foresight.foresee(self.engine)
+            self.engine.call_ok = self._foresight.foresee(self.engine, self._refused)
         last = until_ns // self.tick_ns
         while self.engine.tick < last:
             self.engine.step(last)
@@ -370,6 +371,7 @@ class LiveTraffic:
             (sums.edges[0], sums.edges[2], sums.failed[0], sums.failed[1], sums.failed[2], sums.failed[3],
              np.add.reduce(sums.final, axis=0))
         )  # fmt: skip
+        self._refused = np.minimum(edges[3] / np.maximum(edges[0], 1e-300), 1.0)
         return Tally(seconds, edges, self._pods_taken(sums), self._loads_taken(sums)), sums
 
     def _walk(self, run: AggregateRun) -> None:

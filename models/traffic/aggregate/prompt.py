@@ -49,12 +49,17 @@ class Foresight(Shared):
         again = min(edge.policy.attempts, _ATTEMPTS) - 1 if edge.caller >= 0 else 0
         return _Call(edge.index, edge.child, again, required, edge.child not in layout.children)
 
-    def foresee(self, run: RunState) -> Array:
-        """Which share of the attempts that are answered now will have succeeded, by edge."""
+    def foresee(self, run: RunState, refused: Array) -> Array:
+        """Which share of the attempts that are answered now will have succeeded, by edge.
+
+        Args:
+            refused: share of every edge's attempts that found no place lately.
+        """
         layout = run.layout
         wait = np.bincount(layout.lane_edge, run.queues.wait()[layout.lane_pod] * run.queues.share, layout.edges)
         late = (layout.timed & (wait >= layout.timeout)).tolist()
-        reached = np.maximum(0.0, 1.0 - (run.cuts.refused_share + run.cuts.lost_share)).tolist()
+        cut = np.maximum(0.0, 1.0 - (run.cuts.refused_share + run.cuts.lost_share))
+        reached = (cut * (1.0 - refused)).tolist()
         quality, good = run.outcomes.quality.tolist(), run.call_ok.tolist()
         below: dict[int, float] = {}
         for edge, node, again, calls, is_leaf in self._calls:

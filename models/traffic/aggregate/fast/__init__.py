@@ -2,7 +2,7 @@
 
 It is used when numba is installed (`pip install simcluster[fast]`). `SIMCLUSTER_ACCELERATOR=off` leaves it out,
 `on` complains when it cannot be used. Compiled code is kept in `NUMBA_CACHE_DIR`, or else in the user's cache
-folder, so that only the first run of a version waits for the compiler.
+folder under a name of these sources, so that only the first run of a version waits for the compiler.
 
 The state of a run knows nothing of it: any tick may be made with or without.
 """

@@ -206,15 +206,24 @@ def break_off(  # type: ignore[no-untyped-def]
         if timed[edge] and ages[i] >= timeout_ticks[edge]:
             continue
         broken[edge] = 1.0
-        column = flying[(tick - max(1, int(ages[i]))) % slots] if timed[edge] else open_
-        there = column[0, edge]
-        for number in range(1, tries):
-            there = there + column[number, edge]
-        if there > 0.0:
-            part = min(1.0, amounts[i] / there)
-            for number in range(tries):
-                mix[number, edge] += column[number, edge] * part
-                column[number, edge] = column[number, edge] * (1.0 - part)
+        last = max(1, timeout_ticks[edge] - 1) if timed[edge] else 1
+        nearest, amount = min(max(1, int(ages[i])), last), amounts[i]
+        for step in range(2 * last):
+            age = nearest + (step + 1) // 2 if step % 2 else nearest - step // 2
+            if age < 1 or age > last:
+                continue
+            column = flying[(tick - age) % slots] if timed[edge] else open_
+            there = column[0, edge]
+            for number in range(1, tries):
+                there = there + column[number, edge]
+            if there > 0.0:
+                part = min(1.0, amount / there)
+                for number in range(tries):
+                    mix[number, edge] += column[number, edge] * part
+                    column[number, edge] = column[number, edge] * (1.0 - part)
+                amount = amount - there
+            if amount <= 0.0:
+                break
 
 
 @_compiled("float64(float64, float64, uint64)")

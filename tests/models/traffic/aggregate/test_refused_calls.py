@@ -1,0 +1,42 @@
+"""A call that is refused ends the request that needed it, however few requests come and however fine the ticks are."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcluster.engine import MILLISECOND, SECOND
+from simcluster.models.traffic.aggregate.live import LiveTraffic
+from simcluster.models.traffic.graph import spec_of
+
+QUICK = {"law": "exponential", "mean": "1ms"}
+GRAPH = {
+    "name": "pair",
+    "services": {
+        "web": {
+            "blocking": False,
+            "operations": {"get": {"work": QUICK, "steps": [{"call": {"service": "store", "timeout": "20s"}}]}},
+        },
+        "store": {
+            "workers": 1,
+            "queue": {"bound": 50},
+            "operations": {"read": {"work": {"law": "exponential", "mean": "50ms"}}},
+        },
+    },
+    "load": {"users": {"target": "web", "open": {"rate": 36}, "call": {"timeout": "10s"}}},
+}
+
+
+@pytest.mark.parametrize("tick_ms", [1, 10, 50])
+def test_as_many_requests_fail_as_calls_are_refused(tick_ms: int) -> None:
+    live = LiveTraffic(spec_of(GRAPH), 1, tick_ms * MILLISECOND, {"web": ["w"], "store": ["s"]}, prompt=True)
+    arrivals = refused = errors = timeouts = 0.0
+    for second in range(1, 41):
+        live.advance(second * SECOND)
+        counted = live.tally()
+        if second > 20:
+            users = counted.loads["users"]
+            arrivals, refused = arrivals + users.arrivals, refused + float(counted.pods[2, 1])
+            errors, timeouts = errors + users.failed["error"], timeouts + users.failed["timeout"]
+    assert refused > 0.3 * arrivals  # 36 come a second, 20 are served
+    assert errors == pytest.approx(refused, rel=0.05)
+    assert timeouts < 5
