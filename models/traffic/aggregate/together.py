@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.models.traffic.aggregate.errors import NEGLIGIBLE
+from simcluster.models.traffic.aggregate.errors import NEGLIGIBLE, UNKNOWN
 from simcluster.models.traffic.aggregate.fast import kernels
 from simcluster.models.traffic.aggregate.queues import MEMORY_REQUESTS, MEMORY_TICKS, REFRESH, Queues
 from simcluster.models.traffic.aggregate.record import Recorder
@@ -141,7 +141,7 @@ class Together:
         answered = layout.timed, layout.timeout, layout.timeout_ticks, float(run.tick_ns)
         recorder = run.recorder
         failures = (
-            (run._errors._below, run._errors._above, run._errors.faulty, NEGLIGIBLE),
+            (run._errors._below, run._errors._above, run._errors.faulty, run._errors._age, (NEGLIGIBLE, UNKNOWN)),
             (layout.child, layout.timeout, layout.timed, layout.timeout_ticks, layout.node_own, layout.node_failure),
             (callers.final, callers.backoff_total, callers.limit, outcomes.latency, run.flow, callers._broken,
              callers.flying, callers.open, own["mix"]),

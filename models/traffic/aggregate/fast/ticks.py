@@ -155,32 +155,44 @@ def _gate(succeeded, final, hot, gates):  # type: ignore[no-untyped-def]
 @together
 def _break_off(tick, sent, errors, edges, callers, lanes, waits, found):  # type: ignore[no-untyped-def]
     """`Errors.tell`; whether there was any."""
-    below, above, faulty, least = errors
+    below, above, faulty, age, (least, unknown) = errors
     child, timeout, timed, timeout_ticks, node_own, node_failure = edges
     final, backoff, limit, latency, flow, broken, flying, open_, mix = callers
     lane_edge, lane_pod, share = lanes
     at, ages, amounts = found
     count, some = 0, False
+    total, weighed = np.zeros(len(age)), np.zeros(len(age))
     if len(below):
         failing = False
         for kind in range(4):
             for edge in range(len(sent)):
                 failing |= final[kind, edge] != 0.0
         if failing:
+            late = np.empty(len(age))
+            for edge in range(len(age)):
+                late[edge] = latency[edge] if age[edge] == unknown else age[edge]
             count = passed_on(
                 below, above, child, lane_edge, lane_pod, flow, waits, share, node_own, final, backoff, timeout, limit,
-                latency, least, at, ages, amounts,
+                late, least, at, ages, amounts,
             )  # fmt: skip
     if count:
         some = True
+        for i in range(count):
+            total[at[i]] += amounts[i]
+            weighed[at[i]] += amounts[i] * ages[i]
         break_off(tick, at[:count], ages[:count], amounts[:count], timed, timeout_ticks, broken, flying, open_, mix)
     if len(faulty):
         some = True
         for i in range(len(faulty)):
             ages[i] = node_own[child[faulty[i]]]
             amounts[i] = sent[faulty[i]] * node_failure[child[faulty[i]]]
+            total[faulty[i]] += amounts[i]
+            weighed[faulty[i]] += amounts[i] * ages[i]
         size = len(faulty)
         break_off(tick, faulty, ages[:size], amounts[:size], timed, timeout_ticks, broken, flying, open_, mix)
+    for edge in range(len(age)):
+        if total[edge] > 0.0:
+            age[edge] = weighed[edge] / max(total[edge], 1e-300)
     return some
 
 
