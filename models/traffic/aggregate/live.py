@@ -96,11 +96,13 @@ class Taken:
 @dataclass
 class Tally:
     """The same as arrays: a row for each field of `EdgeCounts` and `PodCounts`, a column for each edge and pod
-    of the engine. Of every service and load the durations met (ticks) and for how many requests each stands.
+    of the engine. `final`: calls given up, by what failed their last attempt (a row each) and edge. Of every service
+    and load the durations met (ticks) and for how many requests each stands.
     """
 
     seconds: float
     edges: Array
+    final: Array
     pods: Array
     loads: dict[str, LoadCounts]
     sojourns: dict[str, Array] = field(default_factory=dict)
@@ -372,7 +374,7 @@ class LiveTraffic:
              np.add.reduce(sums.final, axis=0))
         )  # fmt: skip
         self._refused = np.minimum(edges[3] / np.maximum(edges[0], 1e-300), 1.0)
-        return Tally(seconds, edges, self._pods_taken(sums), self._loads_taken(sums)), sums
+        return Tally(seconds, edges, sums.final, self._pods_taken(sums), self._loads_taken(sums)), sums
 
     def _walk(self, run: AggregateRun) -> None:
         """Let requests walk that began so long ago that most of them have ended: what they waited is known.

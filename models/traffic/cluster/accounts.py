@@ -24,6 +24,7 @@ from simcluster.models.traffic.cluster.nodes import EdgeKey, Layout
 from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.statistics import Latencies, LoadRecord
 from simcluster.models.traffic.cluster.whole import Period, Wholes
+from simcluster.models.traffic.graph.result import FAILURES
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -144,7 +145,7 @@ class Accounts:
         Calls that were known to fail before queues were followed are told when it is known to their callers.
         """
         if self._wholes is None:
-            self._wholes = Wholes(_numbered(self._layout), self.good)
+            self._wholes = Wholes(_numbered(self._layout), self.good, beside=len(FAILURES))
         due = self._due(tick)
         found = self._wholes.settle(self.good, counted, early, most, doubtful)
         self.good = found.left

@@ -251,7 +251,7 @@ class _Telling:
         """Counts as whole numbers."""
         _plan, seen = self._plan, self._seen
         calls, due = self._accounts.pass_hot(self._tick, self._spread(), *self._bounds())
-        sent, ok, self._failed, self._given_up = calls.begun, calls.well, calls.failed, calls.beside
+        sent, ok, self._failed, self._given_up = calls.begun, calls.well, calls.failed, self._by_kind(calls.beside)
         failures = self._failures(self._failed, due)
         flow = Flow(sent.tolist() if self._hot.table.tells else [], failures, [], {}, {}, {}, {}, {})
         if self._hot.table.tells:
@@ -272,8 +272,8 @@ class _Telling:
         """Every edge of the graph stands for calls of many containers: they share by what they served.
 
         Returns:
-            Of every edge of the plan, as `Wholes` counts: begun, ok, time-outs, rejections, errors, not sent, calls
-            given up.
+            Of every edge of the plan, as `Wholes` counts: begun, ok, time-outs, rejections, errors, not sent; beside
+            them the calls given up by what failed their last attempt.
         """
         table, tally = self._hot.table, self._tally
         served = np.append(tally.pods[1], 0.0)[table.pod_of_container]
@@ -283,7 +283,7 @@ class _Telling:
         counted[0] += counted[5]  # an attempt that is not sent fails at once
         messages = self._hot.live.engine.layout.asynchronous
         counted[1] = np.where(messages, counted[0], counted[1])  # nobody waits to hear of them
-        counts = [self._by_key(row) for row in counted]
+        counts = [self._by_key(row) for row in (*counted[:BESIDE], *tally.final)]
         arrivals = np.bincount(table.callee_of, counts[0], len(table.callees) + 1)
         flow = table.calls * np.where(table.inner, arrivals[table.caller_operation] * shares[table.container], 1.0)
         return np.vstack([self._to_plan(count, flow) for count in counts])
@@ -330,6 +330,13 @@ class _Telling:
             ended[name] = ended.get(name, 0) + int(failed[kind, edge])
         return [(edge, kind, count, 0.0) for (edge, kind), count in ended.items()]
 
+    def _by_kind(self, counts: NDArray[np.int64]) -> Lost:
+        """Counts of edges (row of a kind of failure, edge) by edge, with the name of their kind."""
+        found: Lost = {}
+        for index, row in np.argwhere(counts.T > 0).tolist():
+            found.setdefault(index, []).append((int(self._hot.table.kinds[index, row]), int(counts[row, index])))
+        return found
+
     def _serve(self, flow: Flow) -> None:
         """Requests of every server, and what its log says."""
         engine, table = self._hot.live.engine, self._hot.table
@@ -340,10 +347,7 @@ class _Telling:
         good[table.key_of] = engine.call_ok
         self._good = np.ones(len(self._plan.edges))
         self._good[table.edge] = good[table.key]
-        lost: Lost = {}
-        failed, kinds = self._failed, table.kinds
-        for index, kind in np.argwhere(failed.T > 0).tolist():
-            lost.setdefault(index, []).append((int(kinds[index, kind]), int(failed[kind, index])))
+        lost = self._by_kind(self._failed)
         tells = table.tells
         into = dict.fromkeys(tells, 0)
         keys: dict[int, int] = {}
@@ -390,12 +394,8 @@ class _Telling:
         found: list[Failed] = []
         for number, step in enumerate(node.steps):
             for edge in step:
-                kinds = lost.get(edge.index, [])
-                attempts, left = sum(count for _, count in kinds), int(self._given_up[edge.index])  # integers
-                for kind, count in kinds:
-                    calls = left * count // max(1, attempts)
-                    attempts, left = attempts - count, left - calls
-                    if calls and edge.call.log:
+                for kind, calls in self._given_up.get(edge.index, ()):
+                    if edge.call.log:
                         cause = self._cause(edge, kind, 0, lost)
                         before = time_before(self._plan, node, number)
                         found.append(Failed(node.operation, edge.call, cause, calls, before, failed_after(cause)))
@@ -487,7 +487,9 @@ class _Telling:
             failed = _at_most(known[place], int(seen.due[place])) + [
                 (w, int(n)) for w, n in zip(words, seen.failed[:, place], strict=True) if n
             ]
-            begun, attempts, well, left = (int(each[place]) for each in (seen.begun, seen.beside, seen.well, seen.left))
+            begun, attempts, well, left = (
+                int(each[place]) for each in (seen.begun, seen.beside[0], seen.well, seen.left)
+            )
             record = LoadRecord(begun, attempts, well, tuple(failed), left)
             parts = [Component(int(ok[edge]), latencies[edge]) for edge in edges_of[place]]
             if not any(part.requests for part in parts):  # all of them were counted on their edges before

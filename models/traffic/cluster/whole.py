@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Rows of what is counted; `BESIDE` ones only follow and bind nobody.
+#: Rows of what is counted; those from `BESIDE` on only follow and bind nobody.
 BEGUN, WELL, FAILED, BESIDE = 0, 1, slice(2, 6), 6
 _ENDS = 5
 #: Sums of parts that make a whole one may be smaller by so much.
@@ -44,18 +44,19 @@ class Wholes:
 
     Args:
         owed: calls under way at each place that will end well as far as is known, though the engine has not begun them.
+        beside: how many rows are counted beside them.
     """
 
-    def __init__(self, names: Sequence[Hashable], owed: Sequence[int] | Index) -> None:
+    def __init__(self, names: Sequence[Hashable], owed: Sequence[int] | Index, beside: int = 1) -> None:
         self.names = names
-        self._rests = np.zeros((BESIDE + 1, len(names)))
+        self._rests = np.zeros((BESIDE + beside, len(names)))
         self._rests[WELL] = owed
 
     def rewire(self, names: Sequence[Hashable]) -> None:
         """Other places; the rests of those that stay go on."""
         at = {name: place for place, name in enumerate(self.names)}
         there = np.array([at.get(name, -1) for name in names], dtype=np.int64)
-        rests = self._rests[:, there] if at else np.zeros((BESIDE + 1, len(names)))
+        rests = self._rests[:, there] if at else np.zeros((len(self._rests), len(names)))
         self.names, self._rests = names, np.where(there >= 0, rests, 0.0)
 
     def settle(self, there: Index, counted: Array, early: Array, most: Array, doubtful: NDArray[np.bool_]) -> Period:
@@ -63,7 +64,7 @@ class Wholes:
 
         Args:
             there: whole calls under way before.
-            counted: parts counted in the period, a row each: begun, well, failed by kind, one beside them.
+            counted: parts counted in the period, a row each: begun, well, failed by kind, those beside them.
             early: calls that have ended well though the engine has not counted them yet; below 0 where it has counted
                 some that go on.
             most: calls under way now, in parts.
@@ -72,9 +73,9 @@ class Wholes:
         rests = self._rests
         rests += counted
         whole = np.maximum(np.floor(rests + _ROUNDING), 0.0)
-        begun, beside = whole[BEGUN], whole[BESIDE]
+        begun, beside = whole[BEGUN], whole[BESIDE:]
         rests[BEGUN] -= begun
-        rests[BESIDE] -= beside
+        rests[BESIDE:] -= beside
         left = there + begun
         ended = np.zeros((_ENDS, len(left)))  # well first, then by kind
         for row in (*range(1, _ENDS), 0):
