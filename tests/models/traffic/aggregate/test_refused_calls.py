@@ -47,7 +47,7 @@ def test_as_many_requests_fail_as_calls_are_refused(tick_ms: int) -> None:
     assert timeouts < 5
 
 
-def test_who_is_refused_far_below_is_told_at_once_and_not_after_the_wait_of_who_is_served() -> None:
+def test_an_error_from_a_full_queue_far_below_is_as_early_as_the_refusal() -> None:
     services = {
         "web": {
             "blocking": False,
