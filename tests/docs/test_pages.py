@@ -22,7 +22,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Pages that prove whole incidents: of these one runs, and all with `--whole`.
-LONG = ("task", "fault", "check")
+LONG = ("task", "fault", "check", "agent", "application")
 PAGES = sorted((ROOT / "docs" / "add").glob("*.md"))
 NOT_COPIED = (".git", ".venv*", ".*_cache", ".hypothesis", "build", "dist", "runs", "*.egg-info", "recordings")
 
