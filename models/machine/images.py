@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 from simcluster.engine import MILLISECOND, FlatDict, Shared, Simulation
 from simcluster.engine.streams import Streams
 from simcluster.models.machine.imagefacts import facts_of, is_published
-from simcluster.models.machine.imagereference import ImageReference
+from simcluster.models.machine.imagereference import ImageReference, InvalidImageName, parse_image
 
 #: Hosts that serve public images. `.pkg.dev`, `.gcr.io` and `.azurecr.io` cover their regions.
 PUBLIC_HOSTS = (
@@ -189,7 +189,8 @@ class ImageRegistry:
     Attributes:
         guarded: repository -> `user:password` without which it is not given out.
         others_exist: whether hosts of which nothing is known serve whatever is asked of them: in a sandbox, whose
-            manifests are its user's own. Names under `.invalid` and `.local` never resolve.
+            manifests are its user's own. Names under `.invalid` and `.local` never resolve. Who names pull secrets
+            says that the registry is private, and gets nothing if none of them is for its host.
     """
 
     def __init__(self, sim: Simulation, publisher: Publisher | None = None) -> None:
@@ -208,6 +209,29 @@ class ImageRegistry:
         known = self.repositories.get(repository, Repository())
         self.repositories[repository] = Repository({**known.tags, **dict.fromkeys(tags, size_bytes)})
 
+    def only(self, images: Mapping[str, str | None]) -> None:
+        """Instead of whatever is asked, hosts that are not public have exactly these images.
+
+        A repository named here has the tags named here and no others, on public hosts too.
+
+        Args:
+            images: the `user:password` that a pull needs, or None, by reference; without a tag `latest`.
+
+        Raises:
+            ValueError: a reference is none, or two of one repository need different credentials.
+        """
+        passwords: dict[str, str | None] = {}
+        for text, password in images.items():
+            try:
+                image = parse_image(text)
+            except InvalidImageName as error:
+                raise ValueError(f"images: {error}") from None
+            if passwords.setdefault(image.repository, password) != password:
+                raise ValueError(f"images: {image.repository} is pulled with one password or none, for all its tags")
+            self.describe(image.repository, [image.tag], self._size(image))
+        self.guarded |= {name: password for name, password in passwords.items() if password}
+        self.others_exist = False
+
     def fail_host(self, host: str, error: str) -> None:
         """Have every request to a registry host fail, e.g. with `dial tcp 1.2.3.4:443: i/o timeout`."""
         self.unreachable[host] = error
@@ -220,7 +244,7 @@ class ImageRegistry:
         """The manifest behind a reference.
 
         Args:
-            keys: `user:password` by registry host, of who asks; nobody's if None.
+            keys: `user:password` by registry host, of who asks; None of whom no credentials are expected.
 
         Raises:
             PullError: with containerd 1.7's text as recorded on real clusters.
@@ -231,6 +255,8 @@ class ImageRegistry:
             raise PullError(f'{_prefix(image)}failed to do request: Head "{head}": {error}')
         wanted = self.guarded.get(image.repository)
         if wanted is not None and (keys or {}).get(image.domain) != wanted:
+            raise _unauthorized(image)
+        if self.others_exist and keys is not None and not keys.get(image.domain) and self._is_other(image.domain):
             raise _unauthorized(image)
         manifest = self._resolved.get(image)
         if manifest is None:
@@ -269,6 +295,9 @@ class ImageRegistry:
         if host.endswith(".local"):  # mDNS names never reach the upstream resolver
             return f"dial tcp: lookup {host}: Temporary failure in name resolution"
         return f"dial tcp: lookup {host} on 127.0.0.53:53: no such host"
+
+    def _is_other(self, domain: str) -> bool:
+        return not _is_public(domain) and not self._is_described_host(domain)
 
     def _is_described_host(self, domain: str) -> bool:
         return any(name.startswith(domain + "/") for name in self.repositories)

@@ -66,7 +66,7 @@ class _Job:
     reference: ImageReference
     asked_ns: int
     done: Callable[[PullResult], None]
-    keys: Mapping[str, str]
+    keys: Mapping[str, str] | None
 
 
 class ImageStore:
@@ -116,12 +116,12 @@ class ImageStore:
         """Queue a pull; `done` is called with its result.
 
         Args:
-            keys: `user:password` by registry host, with which it is asked for.
+            keys: `user:password` by registry host, with which it is asked for; None: no credentials are expected.
 
         Raises:
             InvalidImageName: the text is no reference.
         """
-        self._queue.append(_Job(parse_image(text), self.sim.now, done, keys or {}))
+        self._queue.append(_Job(parse_image(text), self.sim.now, done, keys))
         if not self._busy:
             self._next()
 

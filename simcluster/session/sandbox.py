@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from simcluster.api.quantity import to_bytes
 from simcluster.engine import parse_age
@@ -19,6 +19,13 @@ from simcluster.world.profile import Profile
 from simcluster.world.world import default_nodes
 
 
+class NodeSize(NamedTuple):
+    """Cores and bytes (a quantity) of each node."""
+
+    cpu: int = 4
+    memory: str = "8Gi"
+
+
 class Sandbox(Live):
     """A cluster without a task: nothing is injected and nothing is graded."""
 
@@ -29,23 +36,26 @@ class Sandbox(Live):
         nodes: int,
         seed: int,
         policy: Clock,
-        cpu: int = 4,
-        memory: str = "8Gi",
+        size: NodeSize,
         *,
         telemetry: bool = False,
         age: str | None = None,
         profile: Profile | None = None,
+        images: Mapping[str, str | None] | None = None,
     ) -> None:
-        world = World(seed, nodes=default_nodes(nodes, cpu, to_bytes(memory)), profile=profile)
+        world = World(seed, nodes=default_nodes(nodes, size.cpu, to_bytes(size.memory)), profile=profile)
         world.registry.others_exist = True
+        if images is not None:
+            world.registry.only(images)
         world.apply(bootstrap.manifest("default-storage.yaml"))
         if age is not None:
             world.leap(parse_age(age))
         if telemetry:
             world.observe()
         super().__init__(world, policy)
-        self.nodes, self.cpu, self.memory, self.telemetry = nodes, cpu, memory, telemetry
+        self.nodes, self.size, self.telemetry = nodes, size, telemetry
         self.age = age
+        self.images = images
         self.profile = profile
 
     @property
@@ -108,8 +118,9 @@ class Sandbox(Live):
 
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
-        size = {"nodes": self.nodes, "cpu": self.cpu, "memory": self.memory}
+        size = {"nodes": self.nodes, **self.size._asdict()}
         begun = {**size, **({"telemetry": True} if self.telemetry else {}), **({"age": self.age} if self.age else {})}
+        begun |= {"images": dict(self.images)} if self.images is not None else {}
         begun |= {"parameters": dict(self.profile.parameters)} if self.profile is not None else {}
         return {"task": None, **begun, "seed": self.world.sim.seed, **super().log_header()}
 
@@ -117,42 +128,50 @@ class Sandbox(Live):
 def sandbox(
     nodes: int = 3,
     *,
-    cpu: int = 4,
-    memory: str = "8Gi",
     seed: int = 0,
     clock: Clock | None = None,
     telemetry: bool = False,
     age: str | None = None,
     profile: Profile | None = None,
+    images: Mapping[str, str | None] | Iterable[str] | None = None,
+    **size: Any,
 ) -> Sandbox:
     """A healthy empty cluster: a tainted control-plane node and `nodes` workers.
 
     With 0 there is one node without the taint, which runs everything. Claims that name no class are given a
     directory of a node, by the default StorageClass `standard`. With `telemetry` Prometheus and its exporters run in
     the namespace `observe`. Images of any registry's host exist, as somebody's own manifests name them; of public hosts
-    those whose names and tags look published.
+    those whose names and tags look published. A registry whose images a manifest pulls with `imagePullSecrets` is
+    private: one of these Secrets has to be for its host.
 
     Args:
-        cpu, memory: cores and bytes (a quantity) of each node. The system's daemons use about a tenth of a core.
         age: for how long it has been idle, such as `30d`; by default it is half a minute old.
         profile: figures of a calibrated cluster instead of the usual ones.
+        images: the only images of registries that are not public, such as `["registry.acme.io/api:1.4"]`; with the
+            `user:password` that a pull needs, or None, `{"registry.acme.io/api:1.4": "ci:secret"}`.
+        size: `cpu`, cores of each node (4), and `memory`, their bytes as a quantity (`8Gi`). The system's daemons use
+            about a tenth of a core.
 
     Raises:
-        ValueError: `nodes` is below zero, `cpu` is not from 1 to 1,024, `memory` not from 2Gi to 64Ti, or `age` no
-            age up to 300d.
+        ValueError: an image is none, `nodes` is below zero, `cpu` is not from 1 to 1,024, `memory` not from 2Gi to
+            64Ti, or `age` no age up to 300d.
+        TypeError: `size` has another key.
     """
     if nodes < 0:
         raise ValueError(f"a sandbox has no fewer than 0 workers, not {nodes}")
-    if not 1 <= cpu <= 1024:
-        raise ValueError(f"a node has 1 to 1024 cores, not {cpu}")
-    if not 2 << 30 <= to_bytes(memory) <= 64 << 40:
-        raise ValueError(f"a node has 2Gi to 64Ti of memory, not {memory}")
-    return Sandbox(nodes, seed, clock or Clock(), cpu, memory, telemetry=telemetry, age=age, profile=profile)
+    node = NodeSize(**size)
+    if not 1 <= node.cpu <= 1024:
+        raise ValueError(f"a node has 1 to 1024 cores, not {node.cpu}")
+    if not 2 << 30 <= to_bytes(node.memory) <= 64 << 40:
+        raise ValueError(f"a node has 2Gi to 64Ti of memory, not {node.memory}")
+    if images is not None and not isinstance(images, Mapping):
+        images = dict.fromkeys(images)
+    return Sandbox(nodes, seed, clock or Clock(), node, telemetry=telemetry, age=age, profile=profile, images=images)
 
 
 def begun_by(header: Mapping[str, Any]) -> Sandbox:
     """The sandbox that the header of a replay log describes. Raises KeyError."""
-    size = {key: header[key] for key in ("cpu", "memory", "telemetry", "age") if key in header}
+    size = {key: header[key] for key in ("cpu", "memory", "telemetry", "age", "images") if key in header}
     if "parameters" in header:
         size["profile"] = Profile(parameters=header["parameters"])
     return sandbox(header["nodes"], seed=header["seed"], **size)

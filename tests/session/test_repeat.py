@@ -149,8 +149,8 @@ def test_a_log_whose_writer_was_killed_repeats_up_to_there(fresh: Snapshot[Sandb
 
 
 def test_a_log_of_a_sandbox_says_what_it_began_with() -> None:
-    box = sandbox(nodes=1, seed=3, cpu=2, memory="4Gi", telemetry=True)
+    box = sandbox(nodes=1, seed=3, cpu=2, memory="4Gi", telemetry=True, images=["registry.acme.io/api:1"])
     again = begun_by(box.log_header())
-    assert (again.cpu, again.memory, again.telemetry) == (2, "4Gi", True)
+    assert (*again.size, again.telemetry, again.images) == (2, "4Gi", True, {"registry.acme.io/api:1": None})
     assert again.world.sim.now == box.world.sim.now
     assert again.kubectl("get pods -n observe -o name").stdout == box.kubectl("get pods -n observe -o name").stdout

@@ -206,6 +206,46 @@ def test_sandboxes_refuse_nonsense() -> None:
         box.load("kubernetes", rps=0)
 
 
+def _waits_for(box: Sandbox, pod: str) -> str:
+    path = "{.status.phase} {.status.containerStatuses[0].state.waiting.reason}"
+    return box.kubectl(f"get pod {pod} -o jsonpath='{path}'").stdout.strip()
+
+
+def test_images_of_a_sandbox_are_those_of_its_list() -> None:
+    box = simcluster.sandbox(nodes=1, images={"registry.acme.io/api:1.4": None, "registry.acme.io/db:7": "ci:secret"})
+    box.kubectl("run api --image=registry.acme.io/api:1.4")
+    box.kubectl("run typo --image=registry.acme.io/api:1.5")
+    box.kubectl("run db --image=registry.acme.io/db:7")
+    box.wait("20s")
+    assert _waits_for(box, "api") == "Running"
+    for pod, why in (("typo", "not found"), ("db", "401 Unauthorized")):
+        assert _waits_for(box, pod) in ("Pending ErrImagePull", "Pending ImagePullBackOff")
+        assert why in box.kubectl(f"describe pod {pod}").stdout
+    keys = "--docker-server=registry.acme.io --docker-username=ci --docker-password=secret"
+    assert box.kubectl(f"create secret docker-registry acme {keys}").exit_code == 0
+    patch = """--overrides='{"spec": {"imagePullSecrets": [{"name": "acme"}]}}'"""
+    assert box.kubectl(f"run keyed --image=registry.acme.io/db:7 {patch}").exit_code == 0
+    box.wait("20s")
+    assert _waits_for(box, "keyed") == "Running"
+    assert box.log_header()["images"] == {"registry.acme.io/api:1.4": None, "registry.acme.io/db:7": "ci:secret"}
+
+
+def test_a_manifest_that_names_a_pull_secret_makes_its_registry_private() -> None:
+    box = simcluster.sandbox(nodes=1)
+    patch = """--overrides='{"spec": {"imagePullSecrets": [{"name": "acme"}]}}'"""
+    box.kubectl(f"run api --image=registry.acme.io/api:1.4 {patch}")
+    box.kubectl("run free --image=registry.acme.io/free:1.4")
+    box.wait("20s")
+    assert _waits_for(box, "free") == "Running"
+    described = box.kubectl("describe pod api").stdout
+    assert "Unable to retrieve some image pull secrets (acme)" in described
+    assert "failed to authorize" in described
+    keys = "--docker-server=registry.acme.io --docker-username=ci --docker-password=secret"
+    box.kubectl(f"create secret docker-registry acme {keys}")
+    box.wait("90s")
+    assert _waits_for(box, "api") == "Running"
+
+
 CLAIMANT = """
 apiVersion: v1
 kind: PersistentVolumeClaim

@@ -30,8 +30,8 @@ class ImageUser(Protocol):
     def over(self) -> bool:
         """Whether nobody waits for the image any more."""
 
-    def pull_keys(self) -> dict[str, str]:
-        """Credentials of registries, by host: those of the pod's pull secrets."""
+    def pull_keys(self) -> dict[str, str] | None:
+        """Credentials of registries, by host: those of the pod's pull secrets; None if it names none."""
 
     def image_event(self, container: Json, kind: str, reason: str, message: str) -> None:
         """Record an event about a container."""

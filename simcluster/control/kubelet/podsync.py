@@ -33,7 +33,7 @@ from simcluster.control.kubelet.podspec import (
     sysctls_of,
 )
 from simcluster.control.kubelet.probeworker import PodProbes
-from simcluster.control.kubelet.pullsecrets import pull_keys
+from simcluster.control.kubelet.pullsecrets import is_private, pull_keys
 from simcluster.control.kubelet.runs import Run
 from simcluster.control.kubelet.status import Waiting
 from simcluster.control.kubelet.stopping import Stops, run_hook
@@ -309,8 +309,10 @@ class PodSync(Parted):
         """Whether no sync will come of it any more."""
         return self.hosted.dead
 
-    def pull_keys(self) -> dict[str, str]:
-        """Credentials of the pod's pull secrets; those that are not there are said of."""
+    def pull_keys(self) -> dict[str, str] | None:
+        """Credentials of the pod's pull secrets, None if it names none; those that are not there are said of."""
+        if not is_private(self.hosted.pod):
+            return None
         keys, missing = pull_keys(self.hosted.host.client.cache, self.hosted.pod)
         if missing:
             why = f"Unable to retrieve some image pull secrets ({', '.join(missing)})"

@@ -20,6 +20,11 @@ _KEY = ".dockerconfigjson"
 _HUB = {"index.docker.io": "docker.io", "registry-1.docker.io": "docker.io"}
 
 
+def is_private(pod: Any) -> bool:
+    """Whether the pod's manifest says that its images need credentials."""
+    return bool(pod["spec"].get("imagePullSecrets"))
+
+
 def pull_keys(store: Store, pod: Any) -> tuple[dict[str, str], list[str]]:
     """`user:password` by host, and the names of the Secrets that are not there."""
     keys: dict[str, str] = {}

@@ -129,6 +129,45 @@ def test_hosts_of_a_sandbox_s_own_manifests_serve_what_they_are_asked(registry):
         registry.resolve(parse_image("nginx:lates"))
 
 
+def test_who_names_pull_secrets_needs_one_of_a_private_registry(registry: ImageRegistry) -> None:
+    registry.others_exist = True
+    image = parse_image("registry.corp.example/team/x:1.2")
+    for keys in ({}, {"ghcr.io": "ci:secret"}):
+        with pytest.raises(PullError, match="failed to authorize"):
+            registry.resolve(image, keys)
+    assert registry.resolve(image, {"registry.corp.example": "ci:secret"}).digest
+    assert registry.resolve(parse_image("redis:7"), {}).digest
+
+
+def test_a_list_of_images_is_all_that_hosts_have_which_are_not_public(registry: ImageRegistry) -> None:
+    registry.others_exist = True
+    registry.only({"registry.corp.example/x:1": None, "registry.corp.example/x:2": None, "docker.corp/y": "ci:pw"})
+    for name in ("registry.corp.example/x:1", "registry.corp.example/x:2", "redis:7", "quay.io/acme/z:1"):
+        assert registry.resolve(parse_image(name)).digest
+    for name in ("registry.corp.example/x:3", "registry.corp.example/z:1"):
+        with pytest.raises(PullError, match="not found"):
+            registry.resolve(parse_image(name))
+    with pytest.raises(PullError, match="no such host"):
+        registry.resolve(parse_image("other.corp.example/x:1"))
+    with pytest.raises(PullError, match="failed to authorize"):
+        registry.resolve(parse_image("docker.corp/y"))
+    assert registry.resolve(parse_image("docker.corp/y"), {"docker.corp": "ci:pw"}).digest
+
+
+@pytest.mark.parametrize(
+    ("images", "complaint"),
+    [
+        ({"X:1": None}, "repository name .* must be lowercase"),
+        ({"r.corp/x:1": None, "r.corp/x:2": "a:b"}, "r.corp/x is pulled with one password or none"),
+    ],
+)
+def test_lists_of_images_that_make_no_sense_are_refused(
+    registry: ImageRegistry, images: dict[str, str | None], complaint: str
+) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        registry.only(images)
+
+
 def test_a_guarded_repository_is_given_to_those_who_know_its_password(registry: ImageRegistry) -> None:
     image = parse_image("ghcr.io/acme/ledger:v2")
     registry.guarded[image.repository] = "ci:secret"
