@@ -116,16 +116,26 @@ def used_applications(library: Library | None = None) -> list[str]:
 
 
 def _bitten(app: str, pair: Pair, level: int, age_ns: int, library: Library | None) -> Episode | None:
-    """The paged episode of a fault, at the drawn magnitude or the first worse one that is noticed; None: none is."""
-    for one in worse(pair, level, library) or [pair]:
-        try:
-            task = task_of(app, one, library)
-        except ValueError:  # nothing of it lasts, or its parameters take no such value
-            continue
-        episode = _paged(task.model_copy(update={"age": max(age_ns, YOUNGEST_NS)}), library)
-        if episode is not None:
-            return episode
-    return None
+    """The paged episode of a fault, at the drawn magnitude or the first worse one that is noticed; None: none is.
+
+    The worst comes first: where not even that is noticed, none is.
+    """
+    *milder, worst = worse(pair, level, library) or [pair]
+    found = _tried(app, worst, age_ns, library)
+    if found is not None:
+        for one in milder:
+            episode = _tried(app, one, age_ns, library)
+            if episode is not None:
+                return episode
+    return found
+
+
+def _tried(app: str, pair: Pair, age_ns: int, library: Library | None) -> Episode | None:
+    try:
+        task = task_of(app, pair, library)
+    except ValueError:  # nothing of it lasts, or its parameters take no such value
+        return None
+    return _paged(task.model_copy(update={"age": max(age_ns, YOUNGEST_NS)}), library)
 
 
 def _paged(task: Task, library: Library | None) -> Episode | None:

@@ -1,7 +1,7 @@
 """`check` repairs by itself: right repairs that follow from the changed facts alone, each on a fork; all must pass.
 
 A repair is a small list of steps with marks for the object and its values before the incident. Which facts it fits, it
-says by one word: any `object` of the application, a `deployment`, a Service's `selector`, a value that can be written
+says by one word: any `object` of the application, one that can be made anew `alone`, a `deployment`, a Service's `selector`, a value that can be written
 otherwise (`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose hardware is wrong; an object that is
 `missing`, and one that is `extra`. Where several objects were changed, it is done to each, and fits if it fits all.
 """
@@ -48,6 +48,8 @@ MENDED = "330s"
 _OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
 #: Kinds that programs read when they start: who mends one makes its readers anew.
 _WITH_READERS = {"configmap": "ConfigMap", "secret": "Secret"}
+#: Kinds with which all goes that is in them.
+_HOLDERS = ("Namespace", "CustomResourceDefinition")
 #: Parts of a node that its pods need and that it can do without.
 _HARDWARE = ("cpu", "fan", "nic", "clock", "sysctl", "steal")
 _OWN_NOTES = ("kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision")
@@ -64,7 +66,7 @@ class Repair(Content):
     """
 
     id: str
-    of: Literal["object", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit", "node",
+    of: Literal["object", "alone", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit", "node",
                 "missing", "extra"]  # fmt: skip
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
@@ -126,9 +128,20 @@ def _tried(repair: Repair, marks: list[dict[str, str]], fork: Mended) -> Finding
         place = Place(_WITH_READERS.get(kind, ""), fork.task.namespace, of)
         for pod in readers_at_start(fork.world.api.store, place):
             fork.kubectl(f"delete pod {name_of(pod)} -n {namespace_of(pod)}")
+        for job in _unfinished(fork.world, fork.task.namespace, of) if kind == "cronjob" else ():
+            fork.kubectl(f"delete job {name_of(job)} -n {fork.task.namespace}")
     fork.wait("90s")
     verdict = fork.examined()
     return Finding(name, verdict.passed, verdict.why_not)
+
+
+def _unfinished(world: World, namespace: str, cronjob: str) -> list[ApiObject]:
+    """Jobs that a CronJob has made as it was, and that have not ended: who mends it ends them, too."""
+    return [
+        job
+        for job in world.api.store.objects("jobs.batch", namespace)
+        if (controller_of(job) or {}).get("name") == cronjob and (job.get("status") or {}).get("active")
+    ]
 
 
 def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> dict[str, list[dict[str, str]]]:
@@ -161,7 +174,7 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
     if stored is None:
         return {}
     marks = _of_object(stored, changed)
-    found = {"object": marks}
+    found = {"object": marks} | ({} if place.kind in _HOLDERS else {"alone": marks})
     if all(fact.path.startswith("spec") for fact in changed):
         found["spec"] = marks
     if all(fact.before is not None for fact in changed):  # who applies takes nothing away that others have set
