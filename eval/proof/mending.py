@@ -8,7 +8,6 @@ otherwise (`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,7 @@ from simcluster.engine import format_rfc3339
 from simcluster.engine.content import Content, load_content
 from simcluster.engine.streams import Streams
 from simcluster.eval.oracles.mitigation import MitigationVerdict
-from simcluster.eval.proof.deeds import filled
+from simcluster.eval.proof.deeds import filled, in_quotes
 from simcluster.eval.proof.findings import Finding
 from simcluster.eval.trajectory import Recorder
 from simcluster.eval.worlds.steps import Hand, perform
@@ -170,7 +169,7 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
         entry = resource_of(place.kind, world.api.resources.all)
         if changed[0].before is None or entry is None:
             return {"extra": marks}
-        return {"missing": marks | {"manifest": json.dumps(manifest_of(place, entry.api_version, changed[0].before))}}
+        return {"missing": marks | {"manifest": in_quotes(manifest_of(place, entry.api_version, changed[0].before))}}
     if stored is None:
         return {}
     marks = _of_object(stored, changed)
@@ -183,14 +182,14 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
         found["deployment"] = marks
     for fact in changed:
         if place.kind == "Service" and fact.path.startswith("spec.selector") and fact.before is None:
-            found["selector"] = marks | {"label": json.dumps({_key_of(fact): fact.after})}
+            found["selector"] = marks | {"label": in_quotes({_key_of(fact): fact.after})}
             callers = _callers(world, task.namespace, stored)
             found |= {"route": marks | callers} if callers else {}
         if fact.path.endswith("limits.cpu") and fact.after is not None:
             found["cpu"] = marks
     respelled = _respelled(stored, changed, task.namespace)
     if respelled is not None:
-        found["spelling"] = marks | {"respelled": json.dumps(respelled)}
+        found["spelling"] = marks | {"respelled": in_quotes(respelled)}
     return found
 
 
@@ -205,10 +204,10 @@ def _of_object(stored: ApiObject, changed: list[ChangedFact]) -> dict[str, str]:
     return {
         "object": f"{stored['kind'].lower()}/{name_of(stored)}",
         "name": name_of(stored),
-        "manifest": json.dumps(right),
-        "copy": json.dumps(copy),
-        "patch": json.dumps(merge_patch(now, right)),
-        "spec": json.dumps(right.get("spec")),
+        "manifest": in_quotes(right),
+        "copy": in_quotes(copy),
+        "patch": in_quotes(merge_patch(now, right)),
+        "spec": in_quotes(right.get("spec")),
     }
 
 
