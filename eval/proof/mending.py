@@ -1,9 +1,10 @@
 """`check` repairs by itself: right repairs that follow from the changed facts alone, each on a fork; all must pass.
 
 A repair is a small list of steps with marks for the object and its values before the incident. Which facts it fits, it
-says by one word: any `object` of the application, one that can be made anew `alone`, a `deployment`, a Service's `selector`, a value that can be written
-otherwise (`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose hardware is wrong; an object that is
-`missing`, and one that is `extra`. Where several objects were changed, it is done to each, and fits if it fits all.
+says by one word: any `object` of the application, one that can be made anew `alone`, a `deployment`, a Service's
+`selector`, a value that can be written otherwise (`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose
+hardware is wrong; an object that is `missing`, and one that is `extra`. Where several objects were changed, it is done
+to each, and fits if it fits all.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class Repair(Content):
     """
 
     id: str
-    of: Literal["object", "alone", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit", "node",
-                "missing", "extra"]  # fmt: skip
+    of: Literal["object", "alone", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit",
+                "node", "missing", "extra"]  # fmt: skip
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
 
@@ -182,7 +183,8 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
         found["deployment"] = marks
     for fact in changed:
         if place.kind == "Service" and fact.path.startswith("spec.selector") and fact.before is None:
-            found["selector"] = marks | {"label": in_quotes({_key_of(fact): fact.after})}
+            if not _carried(world, place, _key_of(fact), fact.after):
+                found["selector"] = marks | {"label": in_quotes({_key_of(fact): fact.after})}
             callers = _callers(world, task.namespace, stored)
             found |= {"route": marks | callers} if callers else {}
         if fact.path.endswith("limits.cpu") and fact.after is not None:
@@ -225,6 +227,15 @@ def _plain(stored: ApiObject) -> Json:
 def _key_of(fact: ChangedFact) -> str:
     """The label that a changed selector asks for."""
     return fact.path.removeprefix("spec.selector").strip(".[]")
+
+
+def _carried(world: World, service: Place, label: str, value: object) -> bool:
+    """Whether pods of a Deployment of another name than the Service carry a label: they would go on being chosen."""
+    return any(
+        (one["spec"]["template"]["metadata"].get("labels") or {}).get(label) == value
+        for one in world.api.store.objects("deployments.apps", service.namespace)
+        if name_of(one) != service.name
+    )
 
 
 def _callers(world: World, namespace: str, service: ApiObject) -> dict[str, str]:
