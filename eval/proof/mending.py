@@ -44,6 +44,8 @@ FILE = Path(__file__).parent / "repairs" / "repairs.yaml"
 REPAIRS = 3
 #: What a world mended by its record may need: a restart after the longest back-off (300 s, MaxContainerBackOff).
 MENDED = "330s"
+#: How long users are kept away: longer than any caller waits for an answer and asks again.
+AWAY = "120s"
 #: What a cluster adds to an object by itself.
 _OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
 #: Kinds that programs read when they start: who mends one makes its readers anew.
@@ -286,7 +288,8 @@ def restored(fork: Mended) -> Finding:
     """Mended by the record alone: what was changed is as it was, and nothing else is touched.
 
     Where programs have forgotten meanwhile what they agreed on when they started (who is registered where), that is not
-    enough: then pods that have lived through the incident are made anew besides.
+    enough: then pods that have lived through the incident are made anew besides. Where what the incident set going
+    keeps itself going (callers that ask again and again), users are kept away for a while.
     """
     name = "what its record says mends it"
     wrong = (*fork.incident.facts(harmless=False), *fork.incident.lost())
@@ -294,17 +297,37 @@ def restored(fork: Mended) -> Finding:
         restore(fork.world, [fact for fact in wrong if fact.place.kind != IMAGE])
     except NoKnob as error:
         return Finding(name, True, f"it cannot be mended by anybody: {error}")
+    first, anew, shed = fork, fork.fork(), fork.fork()
+    first.wait(MENDED)
+    verdict = first.examined()
+    if verdict.passed:
+        return Finding(name, True)
+    for said, other, how in (("pods made anew", anew, _pods_anew), ("users kept away for a while", shed, _users_away)):
+        if how(other):
+            other.wait(MENDED)
+            if other.examined().passed:
+                return Finding(f"{name}, and {said}", True, verdict.why_not)
+    return Finding(name, False, verdict.why_not)
+
+
+def _pods_anew(fork: Mended) -> bool:
+    """Delete what has lived through the incident; whether there is anything."""
     older = _lived_through(fork)
-    other = fork.fork()
-    fork.wait(MENDED)
-    verdict = fork.examined()
-    if verdict.passed or not older:
-        return Finding(name, verdict.passed, verdict.why_not)
-    other.wait(MENDED)
-    other.kubectl(f"delete pod {' '.join(older)} -n {other.task.namespace}")
-    other.wait(MENDED)
-    again = other.examined()
-    return Finding(f"{name}, and pods made anew" if again.passed else name, again.passed, verdict.why_not)
+    if older:
+        fork.wait(MENDED)
+        fork.kubectl(f"delete pod {' '.join(older)} -n {fork.task.namespace}")
+    return bool(older)
+
+
+def _users_away(fork: Mended) -> bool:
+    """Stop the entry of the users until nothing is in flight, and start it again; whether it is a Deployment."""
+    where, entry = fork.task.namespace, fork.task.users.entry.partition(".")[0]
+    found = fork.world.api.store.get("deployments.apps", where, entry)
+    if found is not None:
+        fork.kubectl(f"scale deployment {entry} -n {where} --replicas=0")
+        fork.wait(AWAY)
+        fork.kubectl(f"scale deployment {entry} -n {where} --replicas={found['spec'].get('replicas', 1)}")
+    return found is not None
 
 
 def _lived_through(fork: Mended) -> list[str]:
