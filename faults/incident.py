@@ -94,8 +94,8 @@ class Incident:
                 why = "{1} undoes {0}"
             else:
                 continue
-            told = f"{why.format(*names)} on {one.ref}{self._elsewhere(then)}"
-            raise _impossible(ImpossibleTarget(told), then)
+            reason = f"{why.format(*names)} on {one.ref}{self._elsewhere(then)}"
+            raise _impossible(ImpossibleTarget(reason), then)
 
     def _is_cause(self, index: int) -> bool:
         return not (self.steps[index].harmless or self.steps[index].latent)
@@ -129,8 +129,8 @@ class Incident:
         try:
             self.check()
         except ImpossibleTarget as error:
-            told = "nearest" in str(error) or "there is one in" in str(error)
-            index = None if told else error.step
+            offered = "nearest" in str(error) or "there is one in" in str(error)
+            index = None if offered else error.step
             if index is None or index not in self.mechanisms:
                 raise
             raise _impossible(ImpossibleTarget(f"{error}{self._elsewhere(index)}"), index) from None
