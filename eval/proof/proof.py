@@ -102,7 +102,7 @@ def check(
 
     Args:
         tries: of a task, how many generic exploits and repairs, drawn by the seed, are tried.
-        quick: of tasks only the backbone: see `check_task`.
+        quick: of tasks, and of that of a fault, only the backbone: see `check_task`.
         shaken: of applications, whether workloads are restarted and calls cut, too: see `check_app`.
 
     Raises:
@@ -114,7 +114,7 @@ def check(
         keys = read_document(path).data
         if isinstance(keys, dict) and "mechanism" in keys and "incident" not in keys:
             load_content(path, faults.FaultSpec)
-            return check_fault(path.stem, seed, library=library, opener=opener, tries=tries)
+            return check_fault(path.stem, seed, library=library, opener=opener, tries=tries, quick=quick)
         if isinstance(keys, dict) and "application" in keys:
             name = read_application(path).application
             return ProofReport("app", name, seed, (Finding("the file is right", True),))
@@ -130,7 +130,7 @@ def check(
     if known[target] == "task":
         return check_task(target, seed, library=library, opener=opener, tries=tries, quick=quick)
     if known[target] == "fault":
-        return check_fault(target, seed, library=library, opener=opener, tries=tries)
+        return check_fault(target, seed, library=library, opener=opener, tries=tries, quick=quick)
     if known[target] == "app":
         return check_app(target, seed, library=library, shaken=shaken)
     noise.load(target, library)
@@ -191,12 +191,17 @@ def check_fault(
     library: Library | None = None,
     opener: Opener | None = None,
     tries: tuple[int, int] = (EXPLOITS, REPAIRS),
+    quick: bool = False,
 ) -> ProofReport:
-    """Prove a fault by its case and a task, or by a pair that the seed draws. Raises UnknownName, ContentError."""
+    """Prove a fault by its case and a task, or by a pair that the seed draws. Raises UnknownName, ContentError.
+
+    Args:
+        quick: only the backbone of its task.
+    """
     found = case_findings(fault_id, seed, library)
     for task_id in tasks.ids(library):
         if any(step.fault == fault_id for step in tasks.load(task_id, library).incident):
-            proof = check_task(task_id, seed, library=library, opener=opener, tries=tries)
+            proof = check_task(task_id, seed, library=library, opener=opener, tries=tries, quick=quick)
             found = [*found, Finding("a task uses it", True, task_id), *proof.findings]
             break
     if not found:
