@@ -54,6 +54,8 @@ _WITH_READERS = {"configmap": "ConfigMap", "secret": "Secret"}
 _HOLDERS = ("Namespace", "CustomResourceDefinition")
 #: Parts of a node that its pods need and that it can do without.
 _HARDWARE = ("cpu", "fan", "nic", "clock", "sysctl", "steal")
+#: What a node passes on for others by (sysctl).
+FORWARDING = "ip_forward"
 _OWN_NOTES = ("kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision")
 
 
@@ -281,6 +283,8 @@ def _of_nodes(world: World, facts: tuple[ChangedFact, ...]) -> dict[str, dict[st
         node = world.api.store.get("nodes", "", place.name)
         if place.part.startswith("unit/") and place.name not in off:
             found.setdefault("unit", {"node": place.name, "unit": place.part.removeprefix("unit/")})
+        elif FORWARDING in fact.path:
+            continue  # who comes in through the node is not passed on, wherever the pods are
         elif place.part.partition("/")[0] in _HARDWARE and node is not None and ready_status(node) == "True":
             found.setdefault("node", {"node": place.name})
     return found
