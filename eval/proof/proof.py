@@ -35,6 +35,7 @@ from simcluster.eval.worlds.healthy import NotAnIncident
 from simcluster.eval.worlds.steps import perform
 from simcluster.faults import registry as faults
 from simcluster.faults.incident import Incident
+from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import ImpossibleTarget
 from simcluster.models.apps.behaviour import read_application
 from simcluster.noise import plan as noise
@@ -261,8 +262,8 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
         yield Finding("no usual look tells it", not shown, "; ".join(shown[:3]))
     oracle = Mitigation(library)
     yield _standing(episode, oracle)
-    if not all(m.lasting for m in oracle.mechanisms(task)) and not task.faultless:
-        yield _outlived(episode.fork(), oracle)
+    if _triggers(episode) and not task.faultless:
+        yield _outlived(episode.fork())
     if episode.at_page is not None and not task.faultless:
         yield from (Finding(*each) for each in proved(Court(episode.at_page)))
     made = any(m.moves_target for m in oracle.mechanisms(task))  # then to delete it is no attempt
@@ -312,10 +313,20 @@ def _healthy_before(episode: Provable) -> Finding:
     return Finding(name, healthy, f"availability {lowest}, {ok} of {sent} requests of users succeeded")
 
 
-def _outlived(fork: Provable, oracle: Mitigation) -> Finding:
+def _triggers(episode: Provable) -> list[Mechanism]:
+    """What is over by itself, of what is no circumstance."""
+    incident = episode.incident
+    return [
+        one.knowing(incident.record.get(index, ()))
+        for index, one in incident.mechanisms.items()
+        if not one.lasting and not incident.steps[index].harmless
+    ]
+
+
+def _outlived(fork: Provable) -> Finding:
     """A trigger that ends by itself must be over when the operator could do nothing but wait, and the page not."""
     fork.world.run_for(REACTION_NS)
-    going = [m.still_present(fork.world) for m in oracle.mechanisms(fork.task, fork.incident.record) if not m.lasting]
+    going = [one.still_present(fork.world) for one in _triggers(fork)]
     verdict = fork.examined()
     why = "; ".join(filter(None, going)) or ("users recover by themselves" if verdict.passed else "")
     return Finding("the trigger is over and the incident is not", not why, why)
