@@ -86,15 +86,15 @@ class BalancerProgram(TunedProgram):
 
     def state(self) -> tuple[float, ...]:
         """What it refuses."""
-        return (self.crowded,)
+        return (self.turned_away,)
 
     @property
     def connections(self) -> float:
         """That clients would like to hold."""
-        return self.rate * (KEPT_S + self.mean_s)
+        return self.rate * KEPT_S + self.busy
 
     @property
-    def crowded(self) -> float:
+    def turned_away(self) -> float:
         """Share of the clients for whom there is no connection."""
         wanted, most = self.connections, self.number("MAX_CONNECTIONS")
         return 1.0 - most / wanted if wanted > most else 0.0
@@ -130,10 +130,8 @@ class BalancerProgram(TunedProgram):
         spec = replace(spec, operations=operations)
         head = "{time_s} ERROR "
         shares = [
-            Share(
-                self.untrusted, "certificate has expired", 525, f"{head}tls handshake failed reason=certificate_expired"
-            ),
-            Share(self.crowded, "connection limit reached", 503, f"{head}connection refused reason=max_connections"),
+            Share(self.untrusted, "certificate has expired", 525, f"{head}tls handshake failed reason=cert_expired"),
+            Share(self.turned_away, "connection limit reached", 503, f"{head}refused reason=max_connections"),
         ]
         spec = refusing(spec, "", shares)
         line = f"{head}edge reset path=/reports reason=idle_timeout limit_ms={self.number('IDLE_TIMEOUT_MS')}"

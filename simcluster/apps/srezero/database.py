@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from simcluster.apps.srezero.tuned import Share, TunedProgram, changed, refusing
-from simcluster.engine import MILLISECOND, SECOND, arithmetic
+from simcluster.engine import MILLISECOND, arithmetic
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 
 #: Reads a second that the disk of one instance answers, by which requests make how many, and how busy it is at most.
@@ -27,13 +27,15 @@ AT_REST_NS = {
     "product": 4 * MILLISECOND,
     "orders": 12 * MILLISECOND,
     "report": 500 * MILLISECOND,
-    "consume": 10 * MILLISECOND,
+    "consume": 20 * MILLISECOND,
 }
 WRITE_NS, SCAN_NS = 8 * MILLISECOND, 900 * MILLISECOND
 WRITES = ("write",)
 INDEXES = {"product": "INDEX_PRODUCTS_SKU", "orders": "INDEX_ORDERS_USER_ID"}
 #: A query takes three quarters of its mean time at least, and an exponential rest.
 FIXED = 0.75
+#: Requests that wait for a connection at most.
+QUEUE_BOUND = 60
 #: Dead rows as a share of the live ones: so much more for each write, at most; so much of it a second is vacuumed.
 BLOAT_PER_WRITE, BLOAT_MOST, VACUUMED = 0.00025, 1.5, 0.05
 #: What is stored in the beginning, GB, and what an order adds.
@@ -109,7 +111,8 @@ class DatabaseProgram(TunedProgram):
         return self.stored_gb >= self.number("DISK_QUOTA_GB")
 
     def move(self) -> None:
-        """Rows die and are vacuumed; the consumers' reads of this second."""
+        """Rows die and are vacuumed; the consumers' reads of this second; who waits for a connection."""
+        self.crowd(self.number("DB_POOL_SIZE"), QUEUE_BOUND)
         writes = 0.0 if self.is_full or self.switch("MAINTENANCE_MODE") else self.rates.get("write", 0.0)
         self.stored_gb += writes * ORDER_GB
         self.bloat = min(BLOAT_MOST, self.bloat + BLOAT_PER_WRITE * writes)
@@ -120,17 +123,11 @@ class DatabaseProgram(TunedProgram):
 
     def state(self) -> tuple[float, ...]:
         """How long queries take, and whether it takes writes."""
-        return (
-            1.0 / (1.0 - self.utilization),
-            self.late("report"),
-            self.late("orders"),
-            float(self.is_full),
-            float(self.limit(self.number("DB_POOL_SIZE"))),
-        )
+        late = (self.late("report"), self.late("orders"), self.late("product"))
+        return (1.0 / (1.0 - self.utilization), *late, float(self.is_full), self.refused, self.wait_s)
 
     def tuned(self, spec: ServiceSpec) -> ServiceSpec:
         """Its pool; what queries take, and which are cancelled or refused."""
-        spec = replace(spec, workers=self.limit(self.number("DB_POOL_SIZE")))
         limit_ns = self.number("QUERY_TIMEOUT_MS") * MILLISECOND
         for name in AT_REST_NS:
             spread = 1.0 - FIXED
@@ -145,21 +142,18 @@ class DatabaseProgram(TunedProgram):
         if self.is_full:
             line = "{time_s} ERROR query=insert_order error=no_space_left_on_device"
             spec = refusing(spec, "write", [Share(1.0, "could not extend file: No space left on device", 503, line)])
-        return spec
+        size = self.number("DB_POOL_SIZE")
+        line = f"{{time_s}} ERROR connection pool exhausted pool_size={size} waiters={QUEUE_BOUND}"
+        return self.crowded(spec, "timeout waiting for a connection", 500, line)
 
     def metrics(self) -> dict[str, float]:
         """What it knows of itself."""
-        names = ("product", "orders", "report")
-        active = sum(self.rates.get(name, 0.0) * min(self.time_ns(name) / SECOND, self.number("QUERY_TIMEOUT_MS") / 1e3)
-                     for name in names)  # fmt: skip
-        active += self.rates.get("write", 0.0) * WRITE_NS / SECOND
         pool = float(self.number("DB_POOL_SIZE"))
-        server = self.server
         refused = self.is_full or self.switch("MAINTENANCE_MODE")
         return {
-            "active_connections": min(active, pool),
+            "active_connections": min(self.busy, pool),
             "max_connections": pool,
-            "connection_wait_ms": 0.0 if server is None else server.wait.mean_ns / MILLISECOND,
+            "connection_wait_ms": 1000.0 * self.wait_s,
             "query_p95_latency_ms": self.p95_ms,
             "read_iops": self.reads_per_s,
             "read_primary_utilization_pct": 100.0 * self.utilization,

@@ -1,7 +1,7 @@
 """What the five programs have in common: settings by variables, a look at themselves every second, metrics as text.
 
 A setting is read when the process starts; one that cannot be read ends it. Metrics have the names that SRE-Zero gives
-them and stand at `/metrics` of the service's own port, over the last ten seconds.
+them and stand at `/metrics` of the service's own port.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from simcluster.telemetry.metrics.columns import Columns, Group, Row, Samples, g
 
 #: How often a program looks at itself, and how much of a rate it believes at once (half of a change in six seconds).
 LOOK_NS, BELIEVED = SECOND, 0.12
-#: Over how long metrics are taken.
-WINDOW_NS = 10 * SECOND
 #: Exit status of a program that cannot read its settings.
 UNUSABLE = 2
 #: A change that nobody would notice: a share of the value, and of a request.
 NOTICEABLE, LEAST = 0.05, 0.006
-#: Shares of the workers from which on, and below which, it does not matter any more how many there are.
-ENOUGH, PLENTY = 0.5, 0.4
+#: Over how long it tells of what was followed.
+WINDOW_NS = 10 * SECOND
+#: A crowd settles by so much of the difference a second; most that is refused; who waits for longer is a number.
+SETTLED, MOST_REFUSED, LONGEST_S = 0.5, 0.98, 8.0
+MILLI = 1000
+#: While queues are followed request by request it changes how it serves no more often than this.
+PAUSE_NS = 5 * SECOND
 _TRUTH = {"true": True, "false": False}
 
 
@@ -44,6 +47,15 @@ class Share(NamedTuple):
     line: str = ""
 
 
+class Fate(NamedTuple):
+    """Requests of a kind: how many, the share that fails, how long those take that succeed, and all."""
+
+    requests: int
+    failed: float
+    latency: Latency
+    stay_ns: float
+
+
 class TunedProgram(CountingProgram):
     """A program with settings.
 
@@ -51,6 +63,7 @@ class TunedProgram(CountingProgram):
         SETTINGS: names of variables -> what counts without them; the type is that of the default.
         METRICS: names -> what they are.
         rates: requests a second by operation.
+        refused: share of the requests that find no worker; `wait_s`: how long the others wait for one.
     """
 
     SETTINGS: ClassVar[Mapping[str, int | bool | str]] = {}
@@ -59,13 +72,16 @@ class TunedProgram(CountingProgram):
     _given: dict[str, int | bool | str]
     _came: list[int]
     _looking: Timer | None = None
-    _counted = True  # until the first look
+    refused = 0.0
+    wait_s = 0.0
+    _told = (0.0, 0.0)
+    _adapted_ns = 0
+    _followed: list[tuple[int, int, float, float]]  # instant, requests, share that failed, mean latency
     _shown: tuple[float, ...] = ()
-    _seen: list[tuple[int, int, int, Latency]]  # instant, served, failed, how long the served took
 
     def start(self) -> None:
         """Read the settings; what cannot be read ends the program."""
-        self.rates, self._seen = {}, []
+        self.rates, self._followed = {}, []
         self._came = [0] * len(self.behaviour.operations)
         try:
             self._given = {name: self._read(name, default) for name, default in self.SETTINGS.items()}
@@ -123,21 +139,6 @@ class TunedProgram(CountingProgram):
         """One that counts."""
         return CountedServer(self, self.service_spec())
 
-    def log_requests(self, t_ns: int, span_ns: int, happened: Happened) -> bool:
-        """Keep what happened for the metrics of ten seconds."""
-        for one in happened.served:
-            self._seen.append((t_ns, one.requests, 0, one.latency))
-        failed = sum(one.calls for one in happened.failed if one.call.required)  # integers
-        for each in happened.followed:
-            failed += sum(lost.calls for lost in each.failed if lost.call.required)  # integers
-            values = each.took.values
-            mean = math.fsum(values) / len(values) if len(values) else 0.0
-            self._seen.append((t_ns, each.served, 0, Latency(mean, (0.5 * mean) * (0.5 * mean))))
-        if failed:
-            self._seen.append((t_ns, 0, failed, Latency(0.0, 0.0)))
-        self._forget(t_ns)
-        return super().log_requests(t_ns, span_ns, happened)
-
     def exposition(self, call: Call) -> Samples | Answer | None:
         """Its metrics, once it serves."""
         if self.server is None or call.path != "/metrics" or call.port not in self._ports:
@@ -159,33 +160,78 @@ class TunedProgram(CountingProgram):
 
     @property
     def error_rate(self) -> float:
-        """Share of the requests that failed."""
-        self._forget(self.container.sim.now)
-        served, failed = sum(one[1] for one in self._seen), sum(one[2] for one in self._seen)  # integers
-        return failed / (served + failed) if served + failed else 0.0
+        """Share of the requests that fail now."""
+        total = sum(one.requests for one in self._fates())  # integers
+        failed = math.fsum(one.requests * one.failed for one in self._fates())
+        return failed / total if total else 0.0
 
     @property
-    def mean_s(self) -> float:
-        """How long a request that succeeds takes, on average."""
-        served = sum(one[1] for one in self._seen)  # integers
-        total = sum(one[1] * int(one[3].mean) for one in self._seen)  # integers
-        return total / served / SECOND if served else 0.0
-
-    def limit(self, workers: int) -> int:
-        """How many of so many workers the traffic has to count: none as long as hardly half of them have a request."""
-        busy = self.rate * self.mean_s
-        if busy > ENOUGH * workers or self.error_rate > 0.0:
-            self._counted = True
-        elif busy < PLENTY * workers:
-            self._counted = False
-        return max(1, workers) if self._counted else 0
+    def busy(self) -> float:
+        """Requests that are inside, on average (Little's law)."""
+        return math.fsum(one.requests * one.stay_ns for one in self._fates()) / (SECOND * MILLI)
 
     @property
     def p95_ms(self) -> float:
         """The latency that 95 of 100 requests that succeed stay below."""
-        self._forget(self.container.sim.now)
-        parts = [Component(served, latency) for _, served, _, latency in self._seen]
+        parts = [Component(int(one.requests * (1.0 - one.failed)), one.latency) for one in self._fates()]
         return mixture_quantiles(parts, (0.95,))[0] / MILLISECOND
+
+    def crowd(self, workers: int, queue: int) -> None:
+        """What becomes of who comes while so many workers have a request: so many wait, the others are refused.
+
+        A fluid: where more is asked for than there are workers, the queue is full and the excess is refused; else
+        nobody waits.
+        """
+        told, waits = self._told  # as it serves now: who is refused has waited, too
+        wanted = max(0.0, self.busy - self.rate * waits) / (1.0 - told)
+        load = wanted / max(1, workers)
+        aim = min(MOST_REFUSED, 1.0 - 1.0 / load) if load > 1.0 else 0.0
+        self.refused += SETTLED * (aim - self.refused)
+        if aim == 0.0 and self.refused < LEAST:
+            self.refused = 0.0
+        served = self.rate * (1.0 - self.refused)
+        self.wait_s = min(LONGEST_S, queue / served) if self.refused > LEAST and served else 0.0
+
+    def crowded(self, spec: ServiceSpec, answer: str, status: int, line: str) -> ServiceSpec:
+        """Who waits for a worker, and who is refused."""
+        self._told = (self.refused, self.wait_s)
+        if not self.refused:
+            return spec
+        wait_ns = int(self.wait_s * SECOND)
+        operations = (replace(op, latency_ns=op.latency_ns + wait_ns) for op in spec.operations)
+        return refusing(_with(spec, operations), "", [Share(self.refused, answer, status, line)])
+
+    def _fates(self) -> list[Fate]:
+        """Requests of each operation in a thousand seconds, and how they fare: now, or in the last seconds."""
+        if self.server is None:
+            return []
+        if self.traffic.is_hot:
+            self._forget()
+            return [Fate(count * MILLI * SECOND // WINDOW_NS, failed, Latency(mean, mean * mean / 4.0), mean)
+                    for _, count, failed, mean in self._followed]  # fmt: skip
+        found = []
+        for index, name in enumerate(self.behaviour.operations):
+            fate = self.traffic.fate(self.server, index)
+            if fate is not None:
+                count = int(MILLI * self.rates.get(name, 0.0))
+                found.append(Fate(count, 1.0 - fate.ok, fate.latency, fate.stay_ns))
+        return found
+
+    def log_requests(self, t_ns: int, span_ns: int, happened: Happened) -> bool:
+        """Keep what was followed for some seconds."""
+        for one in happened.followed:
+            lost = sum(failed.calls for failed in one.failed if failed.call.required)  # integers
+            values, count = one.took.values, one.served + lost
+            if count:
+                mean = math.fsum(values) / len(values) if len(values) else 0.0
+                self._followed.append((t_ns, count, lost / count, mean))
+        self._forget()
+        return super().log_requests(t_ns, span_ns, happened)
+
+    def _forget(self) -> None:
+        since = self.container.sim.now - WINDOW_NS
+        if self._followed and self._followed[0][0] <= since:
+            self._followed = [one for one in self._followed if one[0] > since]
 
     def _ready(self) -> None:
         super()._ready()
@@ -201,14 +247,13 @@ class TunedProgram(CountingProgram):
             self.rates[name] = now if before is None else before + BELIEVED * (now - before)
         self._came = [0] * len(self._came)
         self.move()
-        state = self.state()
+        state, hot = self.state(), self.traffic.is_hot
+        now = self.container.sim.now
+        if hot and now - self._adapted_ns < PAUSE_NS:
+            return
         if len(state) != len(self._shown) or any(map(_differ, state, self._shown)):
-            self._shown = state
+            self._shown, self._adapted_ns = state, now
             self.adapt()
-
-    def _forget(self, now: int) -> None:
-        if self._seen and self._seen[0][0] <= now - WINDOW_NS:
-            self._seen = [one for one in self._seen if one[0] > now - WINDOW_NS]
 
     def _read(self, name: str, default: int | bool | str) -> int | bool | str:
         text = self.environment.get(name, "")

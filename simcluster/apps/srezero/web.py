@@ -21,8 +21,14 @@ from simcluster.models.traffic.cluster.statistics import EdgeStats
 CACHE, DATABASE, QUEUE = "CACHE_HOST", "DATABASE_ADDR", "QUEUE_ADDR"
 #: Pods among which the limit of the rate is divided: each limits for itself.
 PODS = 2
+#: A heap that is fuller is collected all the time; how long a request then waits, divided by what is free of it.
+NEARLY_FULL, COLLECTION_S = 0.84, 0.012
+#: Requests that wait for a worker at most.
+QUEUE_BOUND = 140
 #: What its look-ups are judged by.
 JUDGED_NS = 4 * SECOND
+#: Over how long it tells of its calls.
+WINDOW_NS = 10 * SECOND
 
 
 class WebProgram(TunedProgram):
@@ -53,16 +59,16 @@ class WebProgram(TunedProgram):
     missed = 1.0
 
     def move(self) -> None:
-        """Look what the cache answers."""
+        """Look what the cache answers, and how many of the workers have something to do."""
+        self.crowd(self.number("MAX_WORKERS"), QUEUE_BOUND)
         self.missed = self._missed()
 
     def state(self) -> tuple[float, ...]:
         """What it misses, and what is too much."""
-        return (self.missed, self.limited, float(self.limit(self.number("MAX_WORKERS"))))
+        return (self.missed, self.limited, self.refused, self.wait_s, self.collecting_s)
 
     def tuned(self, spec: ServiceSpec) -> ServiceSpec:
         """Workers, time-outs, the limit of the rate, and whom it asks for products."""
-        spec = replace(spec, workers=self.limit(self.number("MAX_WORKERS")))
         timeouts = {DATABASE: self.number("TIMEOUT_MS"), QUEUE: self.number("QUEUE_PUBLISH_TIMEOUT_MS")}
         for operation in spec.operations:
             steps = tuple(
@@ -76,7 +82,24 @@ class WebProgram(TunedProgram):
             for step in found.steps
         )
         line = f"{{time_s}} WARN rate limited limit_rps={self.number('RATE_LIMIT_RPS')} status=429"
-        return refusing(changed(spec, "browse", steps=thinned), "", [Share(self.limited, "rate limited", 429, line)])
+        spec = refusing(changed(spec, "browse", steps=thinned), "", [Share(self.limited, "rate limited", 429, line)])
+        if self.collecting_s:
+            slow = int(self.collecting_s * SECOND)
+            spec = replace(spec, operations=tuple(replace(o, latency_ns=o.latency_ns + slow) for o in spec.operations))
+        pool = f"{{time_s}} ERROR worker pool exhausted workers={self.number('MAX_WORKERS')} queued={QUEUE_BOUND}"
+        return self.crowded(spec, "no free worker", 503, pool)
+
+    @property
+    def memory_share(self) -> float:
+        """How much of the memory that it may use is in use."""
+        limit = self.container.spec.memory_limit
+        return min(1.0, self.container.memory_bytes / limit) if limit else 0.0
+
+    @property
+    def collecting_s(self) -> float:
+        """How long a request waits for the collector of a heap that is nearly full."""
+        used = self.memory_share
+        return COLLECTION_S / max(0.01, 1.0 - used) if used > NEARLY_FULL else 0.0
 
     @property
     def limited(self) -> float:
@@ -87,12 +110,11 @@ class WebProgram(TunedProgram):
     def metrics(self) -> dict[str, float]:
         """What it knows of itself."""
         sent = late = 0
-        for edge in self._own_calls(10 * SECOND):
+        for edge in self._own_calls(WINDOW_NS):
             sent += edge.sent
             late += edge.errors.get("deadline", 0) + edge.errors.get("timeout", 0)
-        server, workers = self.server, float(self.number("MAX_WORKERS"))
-        busy = 0.0 if server is None else min(workers, self.rate * self.mean_s)
-        limit = self.container.spec.memory_limit
+        workers = float(self.number("MAX_WORKERS"))
+        busy = min(workers, self.busy)
         return {
             "request_rate": self.rate,
             "error_rate": self.error_rate,
@@ -101,8 +123,8 @@ class WebProgram(TunedProgram):
             "cache_bypass_rate": self.missed if self.missed > 0.9 else 0.0,
             "worker_utilization_pct": 100.0 * busy / workers,
             "rate_limited_rate": self.limited,
-            "queued_requests": 0.0 if server is None else self.rate * server.wait.mean_ns / SECOND,
-            "memory_used_pct": 100.0 * self.container.memory_bytes / limit if limit else 0.0,
+            "queued_requests": self.rate * (1.0 - self.refused) * self.wait_s,
+            "memory_used_pct": 100.0 * self.memory_share,
         }
 
     def _own_calls(self, span_ns: int) -> Iterator[EdgeStats]:
