@@ -72,7 +72,7 @@ def facts_of(machine: Machine) -> dict[str, Values]:
             found[f"process/{container.spec.pod_name}/{container.spec.name}"] = {"state": "stopped"}
     if machine.os.shm.total():
         for container in machine.runtime.containers():
-            kept = FileTree(container).names(_SHARED) if container.running else []
+            kept = FileTree(container).entries(_SHARED) if container.running else []
             if kept:
                 found[f"shm/{container.spec.pod_name}/{container.spec.name}"] = {"files": sorted(kept)}
     for unit in machine.units.units.values():
@@ -165,7 +165,7 @@ def put(machine: Machine, part: str, values: Mapping[str, Any]) -> None:
         for container in machine.runtime.containers():
             if f"{container.spec.pod_name}/{container.spec.name}" == name and container.running:
                 tree = FileTree(container)
-                for file in tree.names(_SHARED):
+                for file in tree.entries(_SHARED):
                     tree.remove(f"{_SHARED}/{file}")
     elif kind == "file":
         _write_files(machine, values)

@@ -214,6 +214,6 @@ def _diagnoses(row: Row) -> dict[str, Any]:
         return {"right": [said], "plausible_but_wrong": wrong}
     key, value = row.fix.key, text(row.broken)
     said = f"The environment variable {key} of Deployment {name} has the wrong value: it is set to {value}."
-    claim = {"component": f"Deployment/{name}", "mechanism": f"environment variable {key} is set to a wrong value",
-             "details": {key: value}, "scope": [name]}  # fmt: skip
-    return {"right": [said, claim], "plausible_but_wrong": wrong}
+    how = f"environment variable {key} is set to a wrong value"
+    setting = {"component": f"Deployment/{name}", "mechanism": how, "details": {key: value}, "scope": [name]}
+    return {"right": [said, setting], "plausible_but_wrong": wrong}

@@ -58,13 +58,13 @@ class CacheProgram(TunedProgram):
         return min(1.0, self.held / KEYS)
 
     @property
-    def denied(self) -> float:
+    def turned_away(self) -> float:
         """Share of the look-ups that are denied."""
         return 0.0 if self.switch("AUTH_TOKEN_VALID") else WITH_TOKEN
 
     def move(self) -> None:
         """Misses fill it, time empties it; what does not fit goes."""
-        filled = self.rates.get("get", 0.0) * (1.0 - self.denied) * (1.0 - self.hits)
+        filled = self.rates.get("get", 0.0) * (1.0 - self.turned_away) * (1.0 - self.hits)
         kept = self.held - self.held / max(1, self.number("TTL_SECONDS")) + filled
         self.held = max(0.0, min(kept, self.room, KEYS))
         self.evicted = max(0.0, kept - self.held) if self.room < KEYS else 0.0
@@ -78,16 +78,16 @@ class CacheProgram(TunedProgram):
         found = next(op for op in spec.operations if op.name == "get")
         spec = changed(spec, "get", latency_ns=found.latency_ns + int(self.evicted * EVICTION_NS))
         line = "{time_s} WARN auth denied reason=token_expired client=web-server"
-        return refusing(spec, "get", [Share(self.denied, "NOAUTH token expired", 401, line)])
+        return refusing(spec, "get", [Share(self.turned_away, "NOAUTH token expired", 401, line)])
 
     def metrics(self) -> dict[str, float]:
         """What it knows of itself."""
         room = self.room
         return {
             "request_rate": self.rate,
-            "hit_rate": self.hits * (1.0 - self.denied),
+            "hit_rate": self.hits * (1.0 - self.turned_away),
             "p95_latency_ms": self.p95_ms,
             "memory_used_pct": 100.0 * min(1.0, self.held / room) if room else 100.0,
             "evictions_per_min": 60.0 * self.evicted,
-            "auth_denied_rate": self.denied,
+            "auth_denied_rate": self.turned_away,
         }

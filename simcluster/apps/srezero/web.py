@@ -91,9 +91,10 @@ class WebProgram(TunedProgram):
 
     @property
     def memory_share(self) -> float:
-        """How much of the memory that it may use is in use."""
-        limit = self.container.spec.memory_limit
-        return min(1.0, self.container.memory_bytes / limit) if limit else 0.0
+        """How much of the memory that it may use is in use, with what lies in the pod's shared memory."""
+        limit, kernel, spec = self.container.spec.memory_limit, self.container.kernel, self.container.spec
+        shared = 0 if kernel is None else kernel.shm.used(spec.pod_uid)
+        return min(1.0, (self.container.memory_bytes + shared) / limit) if limit else 0.0
 
     @property
     def collecting_s(self) -> float:
