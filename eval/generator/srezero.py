@@ -212,8 +212,6 @@ def _diagnoses(row: Row) -> dict[str, Any]:
     if row.leaked:
         said = f"The memory of Deployment {name} is nearly used up: files in /dev/shm of its pods are kept in memory."
         return {"right": [said], "plausible_but_wrong": wrong}
-    key, value = row.fix.key, text(row.broken)
-    said = f"The environment variable {key} of Deployment {name} has the wrong value: it is set to {value}."
-    how = f"environment variable {key} is set to a wrong value"
-    setting = {"component": f"Deployment/{name}", "mechanism": how, "details": {key: value}, "scope": [name]}
-    return {"right": [said, setting], "plausible_but_wrong": wrong}
+    details, how = {row.fix.key: text(row.broken)}, "an environment variable has a wrong value"
+    setting = {"component": f"Deployment/{name}", "mechanism": how, "details": details, "scope": [name]}
+    return {"right": [setting], "plausible_but_wrong": wrong}

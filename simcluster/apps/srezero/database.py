@@ -29,7 +29,7 @@ AT_REST_NS = {
     "report": 500 * MILLISECOND,
     "consume": 20 * MILLISECOND,
 }
-WRITE_NS, SCAN_NS = 8 * MILLISECOND, 900 * MILLISECOND
+WRITE_NS, SCAN_NS = 8 * MILLISECOND, 1100 * MILLISECOND
 WRITES = ("write",)
 INDEXES = {"product": "INDEX_PRODUCTS_SKU", "orders": "INDEX_ORDERS_USER_ID"}
 #: A query takes three quarters of its mean time at least, and an exponential rest.

@@ -22,7 +22,7 @@ CACHE, DATABASE, QUEUE = "CACHE_HOST", "DATABASE_ADDR", "QUEUE_ADDR"
 #: Pods among which the limit of the rate is divided: each limits for itself.
 PODS = 2
 #: A heap that is fuller is collected all the time; how long a request then waits, divided by what is free of it.
-NEARLY_FULL, COLLECTION_S = 0.84, 0.012
+NEARLY_FULL, COLLECTION_S = 0.75, 0.02
 #: Requests that wait for a worker at most.
 QUEUE_BOUND = 140
 #: What its look-ups are judged by.
