@@ -26,7 +26,7 @@ def test_files_are_written_that_read_as_the_tasks(tmp_path: Path) -> None:
     paths = Incidents(25).written(tmp_path)
     assert len(paths) == 25
     read, made = load(paths[0]), task_of(row_of("cache_crash"))
-    assert (read.id, read.incident, read.ticket, read.truth) == (made.id, made.incident, made.ticket, made.truth)
+    assert (read.id, read.ticket, read.accepted_when) == (made.id, made.ticket, made.accepted_when)
 
 
 def test_a_wrong_size_names_the_right_ones() -> None:
