@@ -12,10 +12,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from statistics import median
 from typing import Any
 
 from simcluster.engine import SECOND
+from simcluster.models.apps.server import ServerProgram
+from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.traffic.cluster.statistics import EdgeStats
 from simcluster.world import World
 
@@ -229,24 +232,34 @@ def refused(world: World, entry: str, gateway: str, services: Sequence[str]) -> 
     servers = {server.identity[2]: server for server in world.traffic.servers.values()}
     asked = {name for load in world.traffic.users.values() for name, _ in load.shares(servers[entry].spec.mix)} if (
         entry in servers) else set()  # fmt: skip
-    for index, operation in enumerate(servers[gateway].spec.operations if gateway in servers else ()):
+    operations = servers[gateway].spec.operations if gateway in servers else ()
+    for index, operation in enumerate(operations):
         fate = world.traffic.fate(servers[gateway], index)
-        call = operation.steps[0][0]
-        if operation.name not in asked or fate is None or call.env.partition("#")[0] not in services:
+        call, target = operation.steps[0][0], _meant(servers[gateway], operation.name)
+        if operation.name not in asked or fate is None or target not in services:
             continue
         share = sum(failure.probability for failure in fate.failures)
         if share >= _NOTED:
+            side = "Client" if call.status < HTTPStatus.INTERNAL_SERVER_ERROR else "Server"
             found.append(
                 {
                     "request_method": "POST",
                     "business_action": operation.name,
-                    "entry_service": call.env.partition("#")[0],
+                    "entry_service": target,
                     "url": operation.path,
                     "occurrences": max(1, round(share * 10)),
-                    "raw_error": f"HTTPError('{call.status} Server Error')",
+                    "raw_error": f"HTTPError('{call.status} {side} Error: {HTTPStatus(call.status).phrase}')",
                 }
             )
     if not found:
         text = "No Error report found in logfile.log."
         return {"status": "clean", "message": text, "alert_count": 0, "alerts": []}
     return {"status": "has_anomalies", "alert_count": len(found), "alerts": found}
+
+
+def _meant(gateway: Server, operation: str) -> str:
+    """Which service a path of the gateway is for, wherever its routes lead now."""
+    program = gateway.container.program
+    own = program.behaviour.service().operations if isinstance(program, ServerProgram) else gateway.spec.operations
+    calls = [one.steps[0][0].env for one in own if one.name == operation]
+    return calls[0].partition("#")[0] if calls else ""
