@@ -148,9 +148,9 @@ def compared(folder: Path, seed: int = 0) -> Compared:
     kind, _, target = case.fault.get("fault_object", "").partition("/")
     found = Compared("/".join(folder.parts[-2:]), case.fault.get("root_cause", ""), target)
     here_before = _measured(world, there.before_s)
-    own = _own(world, kind, target)
-    shaping = Shaping(loss=LOSS)
+    shaping, own = Shaping(loss=LOSS), list[str]()
     if "delay" in found.cause:
+        own = _own(world, kind, target)
         shaping = Shaping(delay_ns=_delay_ns(world, there, here_before, (kind, target), own))
     here_during = _under(world, (kind, target), shaping, AHEAD_ROWS * ROW_S, there.during_s)
     for metric in COLUMNS:
