@@ -54,6 +54,7 @@ def fit(folders: tuple[Path, ...], out: Path, cluster: str) -> int:
     import yaml
 
     from simcluster.calibration.fitting import fit_control_plane, profile_of
+    from simcluster.calibration.resources import fit_resources
     from simcluster.calibration.services import fit_services
 
     recordings = _read(folders)
@@ -62,6 +63,7 @@ def fit(folders: tuple[Path, ...], out: Path, cluster: str) -> int:
     services = fit_services(spans for one in recordings for spans in one.traces())
     if services is not None:
         evidence |= {"services": services.evidence, "service_warnings": services.warnings}
+    evidence |= fit_resources([one.folder for one in recordings], services).to_dict()
     graph = services.graph if services is not None else {}
     profile = profile_of(fitted.figures, cluster=cluster, evidence=evidence, services=graph)
     out.write_text(yaml.safe_dump(profile.model_dump(exclude_defaults=True), sort_keys=False), encoding="utf-8")
@@ -70,6 +72,9 @@ def fit(folders: tuple[Path, ...], out: Path, cluster: str) -> int:
         click.echo(f"{shown}{'; ' if one.warnings else ''}{'; '.join(one.warnings)}")
     for warning in services.warnings if services is not None else ():
         click.echo(warning)
+    for name, costs in evidence.get("resources", {}).items():
+        for warning in costs.get("warnings", ()):
+            click.echo(f"{name}: {warning}")
     click.echo(f"written to {out}")
     return DONE
 
