@@ -2,8 +2,9 @@
 
 Where spans name their sessions (`session.id`), users wait for answers and think, and what they had not asked again when
 the recording ended is censored. Otherwise the arrivals are cut into stretches of one rate (Poisson likelihood, binary
-segmentation). A few stretches are stages; many that go back and forth are bursts: a Markov chain of two rates, by the
-likelihood of counts (forward algorithm), with intervals by its curvature. A single stretch is a rate.
+segmentation), which are stages. Where counts are more uneven than one rate makes them, bursts are tried, too: a Markov
+chain of two rates, by the likelihood of counts (forward algorithm), with intervals by its curvature. Bayes' information
+criterion chooses; a single stretch is a rate.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from simcluster.calibration.laws import CONFIDENCE, Fit, as_law, fit_law
 _Z = 1.645
 #: A cut has to be worth so many times the logarithm of the number of arrivals (each has a place and a rate).
 _CUT = 4.0
-#: More stretches than these are bursts, and so few arrivals are in none.
+#: Stages are so many at most, and none has fewer arrivals.
 MOST_STAGES, LEAST_ARRIVALS = 5, 20
 #: Bins of counts in which bursts are looked for, and how far apart their two rates have to be.
 _BINS, _LEAST_FACTOR = 1500, 1.3
-#: Fewer changes between the two rates than these leave the lengths of bursts unsure.
-_FEW_BURSTS = 8
+#: Fewer bursts than the first are stages; fewer than the second leave their lengths unsure.
+_LEAST_BURSTS, _FEW_BURSTS = 3, 8
 
 Answered = tuple[float, float]
 
@@ -71,13 +72,12 @@ def fit_arrivals(
                             "dispersion": round(float(counts.var() / counts.mean()), 3)}  # fmt: skip
     if sessions:
         return _closed(said, sessions)
-    stretches = _stretches(times)
-    if len(stretches) == 1:
+    stretches = _merged(_stretches(times))
+    found = _bursting(said, times, stretches) if _uneven(times) else None
+    if found is None and len(stretches) == 1:
         found = Arrivals({"open": {"rate": round(rate, 4)}}, said)
-    elif len(stretches) <= MOST_STAGES:
+    elif found is None:
         found = _staged(said, stretches)
-    else:
-        found = _bursting(said, times, rate) or _staged(said, _merged(stretches))
     found.warnings.append("think time is not known: no span names its session (session.id)")
     return found
 
@@ -170,10 +170,18 @@ def _merged(stretches: Sequence[Stretch]) -> list[Stretch]:
 # --- bursts -------------------------------------------------------------------------------
 
 
-def _bursting(said: dict[str, Any], times: NDArray[np.float64], rate: float) -> Arrivals | None:
-    """Two rates between which chance jumps; None if one rate explains the counts as well."""
+def _uneven(times: NDArray[np.float64]) -> bool:
+    """Whether counts vary more than those of one rate do, by three standard deviations."""
+    bins = min(90, max(2, len(times) // LEAST_ARRIVALS))
+    counts = np.histogram(times, bins=bins)[0]
+    return bool(counts.var() / counts.mean() > 1 + 3 * math.sqrt(2 / bins))
+
+
+def _bursting(said: dict[str, Any], times: NDArray[np.float64], stretches: Sequence[Stretch]) -> Arrivals | None:
+    """Two rates between which chance jumps; None if steps explain the arrivals as well, or it hardly jumped."""
     from scipy import optimize  # noqa: PLC0415
 
+    rate = len(times) / float(times[-1])
     bins = min(_BINS, max(50, int(len(times) / 2)))
     counts, ends = np.histogram(times, bins=bins)
     width = float(ends[1] - ends[0])
@@ -186,8 +194,11 @@ def _bursting(said: dict[str, Any], times: NDArray[np.float64], rate: float) -> 
     options = {"xatol": 1e-3, "fatol": 1e-2, "maxiter": 500}
     first = min(starts, key=negative)
     best = optimize.minimize(negative, first, method="Nelder-Mead", options=options)
-    single = float((counts * math.log(rate * width) - rate * width).sum())
-    if -best.fun - single < 2 * math.log(bins) or math.exp(best.x[1]) < _LEAST_FACTOR:
+    staged = sum(count * math.log(count / (end - begin)) - count for begin, end, count in stretches)
+    gain = (-best.fun - len(times) * math.log(width)) - staged  # both of the instants
+    more = (len(best.x) - (2 * len(stretches) - 1)) * math.log(len(times)) / 2
+    cycles = float(times[-1]) / (math.exp(best.x[2]) + math.exp(best.x[3]))
+    if gain < more or cycles < _LEAST_BURSTS or math.exp(best.x[1]) < _LEAST_FACTOR:
         return None
     spread = _spread(negative, best.x)
     names = ("rate", "factor", "on_s", "off_s")
@@ -197,7 +208,6 @@ def _bursting(said: dict[str, Any], times: NDArray[np.float64], rate: float) -> 
     said["burst"] = {name: {"value": values[name], "interval": ranges[name]} for name in names}
     burst = {"factor": values["factor"], "on": f"{round(values['on_s'] * 1e9)}ns",
              "off": f"{round(values['off_s'] * 1e9)}ns"}  # fmt: skip
-    cycles = float(times[-1]) / (values["on_s"] + values["off_s"])
     warnings = [f"bursts: only some {cycles:.0f} were seen"] if cycles < _FEW_BURSTS else []
     return Arrivals({"open": {"rate": values["rate"], "burst": burst}}, said, warnings)
 

@@ -179,9 +179,10 @@ class Known:
         own, arrivals = page["own"], page["arrivals"]
         yield "own time, median", self.work_s / np.sqrt(1 + self.cv**2), own["median"], own["low"], own["high"]
         failure = fitted.graph["services"]["web"]["operations"]["page"].get("failure", 0.0)
-        yield ("failure", self.failure, failure, *page["errors"])
+        yield "failure", self.failure, failure, page["errors"][0], page["errors"][1]
         for cache in page.get("caches", ()):
-            yield "hit rate", self.hit, cache["hit"], *cache["interval"]
+            low, high = cache["interval"]
+            yield "hit rate", self.hit, cache["hit"], low, high
         yield from self._arriving(arrivals)
         costs = resources["resources"]["web"]
         for name, true in (("page", self.cpu_s), ("search", self.search_s)):
@@ -261,8 +262,8 @@ def main() -> None:
                 row[:] = [row[0] + 1, row[1] + near, row[2] + inside]
                 if not near:
                     print(seed, "{}: true {:.4g}, fitted {:.4g} ({:.4g} to {:.4g})".format(*one), flush=True)
-    for name, (count, near, inside) in counts.items():
-        print(f"{name}: recovered {near} of {count}, inside {inside}")
+    for name, row in counts.items():
+        print(f"{name}: recovered {row[1]} of {row[0]}, inside {row[2]}")
     total = [sum(row[index] for row in counts.values()) for index in range(3)]
     print(f"all: recovered {total[1]} of {total[0]}; intervals cover {total[2]}")
 
