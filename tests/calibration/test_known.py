@@ -9,9 +9,14 @@ import pytest
 
 from simcluster.calibration.arrivals import fit_arrivals
 from simcluster.calibration.counters import Line
+from simcluster.calibration.record.layout import Header
+from simcluster.calibration.record.segments import StreamWriter
 from simcluster.calibration.record.series import Sample, labels_text, write_series
+from simcluster.calibration.record.store import Store
 from simcluster.calibration.resources import fit_resources, least_squares
 from simcluster.calibration.services import fit_services
+from simcluster.cli import main
+from simcluster.world.profile import read_profile
 from tests.calibration.known import judge, recovered, span
 
 
@@ -23,7 +28,7 @@ def test_figures_of_a_known_world_are_recovered(seed: int, tmp_path: Path) -> No
     assert len(missed) <= 1, missed
 
 
-def test_bursts_are_told_from_steps_and_steps_from_one_rate() -> None:
+def test_bursts_stages_and_one_rate_are_kept_apart() -> None:
     random = np.random.default_rng(2)
     even = fit_arrivals(random.uniform(0, 600, 3000))
     assert "open" in even.load
@@ -77,3 +82,25 @@ def test_coefficients_are_never_negative() -> None:
     idle, cost = least_squares(columns, 3.0 - 0.1 * columns[:, 1] + random.normal(0, 0.01, 50))
     assert idle.low < 3.0 < idle.high
     assert (cost.value, cost.low) == (0.0, 0.0)
+
+
+def test_traces_alone_are_fitted_and_what_compares_nothing_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out, tolerance = tmp_path / "rec", tmp_path / "p.yaml", tmp_path / "t.yaml"
+    Store(folder, Header()).close()
+    writer = StreamWriter(folder / "traces")
+    for at in range(40):
+        writer.write({"t": 0, "trace": f"{at:x}", "spans": [span("web", "page", "p", "", at * 0.5, 0.01 + at * 1e-5)]})
+    writer.close()
+    assert main(["calibrate", "fit", str(folder), "--out", str(out)]) == 0
+    assert "no node was seen" in capsys.readouterr().err
+    assert read_profile(out).services["services"]["web"]["operations"]["page"]["work"]
+    empty = tmp_path / "empty"
+    Store(empty, Header()).close()
+    assert main(["calibrate", "fit", str(empty), "--out", str(out)]) == 1
+    assert "neither nodes nor traces" in capsys.readouterr().err
+    tolerance.write_text("[1")
+    given = ["calibrate", "check", str(folder), "--profile", "kind-1.32", "--tolerance", str(tolerance)]
+    assert main(given) == 2
+    assert "t.yaml:2: broken YAML" in capsys.readouterr().err

@@ -313,6 +313,8 @@ def read_case(folder: Path) -> Case:
         metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
     except FileNotFoundError as missing:
         raise CaseError(f"{folder} holds no case: there is no {Path(str(missing.filename)).name}") from None
+    except NotADirectoryError:
+        raise CaseError(f"{folder} is no folder: a case is one, with {CACHE} and {METADATA}") from None
     except ValueError as problem:
         raise CaseError(f"{folder}: {problem}") from None
     if not isinstance(cache, dict) or not isinstance(metadata, dict) or "namespace" not in metadata:
