@@ -98,7 +98,7 @@ def test_traces_alone_are_fitted_and_what_compares_nothing_fails(
     assert read_profile(out).services["services"]["web"]["operations"]["page"]["work"]
     empty = tmp_path / "empty"
     Store(empty, Header()).close()
-    assert main(["calibrate", "fit", str(empty), "--out", str(out)]) == 1
+    assert main(["calibrate", "fit", str(empty), "--out", str(out)]) == 2
     assert "neither nodes nor traces" in capsys.readouterr().err
     tolerance.write_text("[1")
     given = ["calibrate", "check", str(folder), "--profile", "kind-1.32", "--tolerance", str(tolerance)]
