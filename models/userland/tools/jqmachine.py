@@ -60,6 +60,7 @@ class Machine:
         self.inputs = inputs
         self.steps = 0
         self.now_s = 0.0
+        self.environment: dict[str, str] = {}
         self.aside: list[str] = []
 
     def run(self, node: Node, value: Any, scope: Scope) -> Iterator[Any]:
@@ -235,6 +236,9 @@ class Machine:
     # Names.
 
     def _variable(self, node: Node, value: Any, path: Path, scope: Scope) -> Iterator[Found]:
+        if node[1] == "$ENV":  # the library knows it, too
+            yield scope.variables.get("$ENV", self.environment), None
+            return
         if node[1] not in scope.variables:
             raise JqSyntaxError(f"{node[1]} is not defined at <top-level>, line 1:\n{node[1]}")
         yield scope.variables[node[1]], None

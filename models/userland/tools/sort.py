@@ -243,7 +243,13 @@ def _version(text: str) -> list[tuple[int, int, str]]:
 
 def comm(call: Call) -> Outcome:
     """Lines of the first file, of the second, and of both."""
-    given = parse(call.args, "123i", "", {})
+    given = parse(
+        call.args, "123iz", " output-delimiter", {"output-delimiter": "output-delimiter", "nocheck-order": "i",
+                                                  "check-order": "i", "total": "i"}
+    )  # fmt: skip
+    if given.problem:
+        return call.wrong(given.problem)
+    between = given.values.get("output-delimiter", "\t")
     texts = call.inputs(given.words[:2])
     if len(given.words) < 2 or len(texts) < 2:
         return call.done() if call.said else call.wrong("missing operand")
@@ -258,7 +264,7 @@ def comm(call: Call) -> Outcome:
         else:
             column, line, a, b = 2, left[a], a + 1, b + 1
         if not given.has(str(column + 1)):
-            out.append("\t" * int(shift[column]) + line + "\n")
+            out.append(between * int(shift[column]) + line + "\n")
     return call.done("".join(out))
 
 
