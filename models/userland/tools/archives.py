@@ -238,7 +238,7 @@ def gzip(call: Call) -> Outcome:
     names = given.words
     if not names or names == ["-"]:
         return _piped(call, call.stdin(), back)
-    out = []
+    out: list[str] = []
     ignored = False
     for name in names:
         try:
