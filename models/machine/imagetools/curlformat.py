@@ -33,6 +33,7 @@ def variables(sent: Sent, reached: Contact, heads: list[str], body: str, ended: 
     for line in heads[1:]:
         name, _, value = line.partition(": ")
         named["content_type"] = value if name.lower() == "content-type" else named["content_type"]
+    head = sum(len(line) + 2 for line in heads)  # integers
     dialled = reached.outcome not in ("unknown host",) and connected > 0
     return {
         **named,
@@ -41,7 +42,7 @@ def variables(sent: Sent, reached: Contact, heads: list[str], body: str, ended: 
         "time_appconnect": _time(begun if secure else 0), "time_pretransfer": _time(begun),
         "time_starttransfer": _time(first), "time_redirect": _time(0), "time_total": _time(reached.delay_ns),
         "size_download": str(size), "size_upload": str(sent.body), "size_request": str(sent.head if dialled else 0),
-        "size_header": str(sum(len(line) + 2 for line in heads)), "num_headers": str(max(0, len(heads) - 2)),
+        "size_header": str(head), "num_headers": str(max(0, len(heads) - 2)),
         "speed_download": str(size * SECOND // spent), "speed_upload": str(sent.body * SECOND // spent),
         "remote_ip": reached.address if dialled else "", "remote_port": str(urlport(sent) if dialled else 0),
         "local_ip": reached.local_address if dialled else "", "local_port": str(reached.local_port if dialled else 0),
