@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cmp_to_key
+from functools import partial
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from simcluster.engine.streams import mix
+from simcluster.models.userland.escapes import raw
 from simcluster.models.userland.options import parse
 from simcluster.models.userland.outcome import ROOM, Exhausted, Outcome
 from simcluster.models.userland.paths import FileError
@@ -144,9 +146,16 @@ class _Sorter:
 
     def sorted(self, lines: list[str]) -> list[str]:
         """The lines in their order."""
-        if len(self.keys) == 1 and "r" not in self.keys[0].letters and not self.reverse:
-            return sorted(lines, key=lambda line: (self._value(line, self.keys[0]), line if self.last_resort else ""))
-        return sorted(lines, key=cmp_to_key(self.compare))
+        found = sorted(lines, reverse=self.reverse) if self.last_resort else lines
+        for key in reversed(self.keys):  # the sort is stable: the last pass decides first
+            down = "r" in key.letters
+            if self.whole and key.letters.strip("r") == "n" and all(map(_is_count, lines)):
+                found = sorted(found, key=int, reverse=down)
+            elif self.whole and not key.letters.strip("r"):
+                found = sorted(found, reverse=down)
+            else:
+                found = sorted(found, key=partial(self._value, key=key), reverse=down)
+        return found
 
     def keyed(self, line: str) -> list[Any]:
         """What two lines must share to count as one for `-u`."""
@@ -183,7 +192,7 @@ class _Sorter:
         if "V" in letters:
             return _version(text)
         if "R" in letters:
-            return mix(7, int.from_bytes(text[:8].encode("utf-8", "replace"), "big") & ((1 << 63) - 1))
+            return crc32(raw(text), 7)
         if "d" in letters:
             text = "".join(char for char in text if char.isalnum() or char in " \t")
         return text.upper() if "f" in letters else text
@@ -213,6 +222,11 @@ class _Sorter:
         while "b" in key.letters and at < len(line) and line[at] in " \t":
             at += 1
         return at
+
+
+def _is_count(text: str) -> bool:
+    """Whether a line is a plain whole number of a size that `int` reads at once."""
+    return text.isdecimal() and text.isascii() and len(text) < 400
 
 
 def _numeric(text: str) -> tuple[int, str] | tuple[float, str]:
