@@ -12,12 +12,11 @@ from simcluster.api.authentication.identity import service_account
 from simcluster.api.encoding.wire import Encoder
 from simcluster.api.request import ADMIN, User
 from simcluster.engine import SECOND, parse_duration
-from simcluster.models.userland.place import Call
 from simcluster.session import http
 from simcluster.session.clock import Charge
 from simcluster.session.deadline import DeadlineClock
 from simcluster.session.looks import desk_charge, kubectl_charge, only_looks
-from simcluster.surface.desk import Desk, Doors
+from simcluster.surface.desk import Call, Desk, Doors
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import NodeShell
 from simcluster.surface.protocols import Clock, Outcome, Workstation
