@@ -142,7 +142,8 @@ class BalancerProgram(TunedProgram):
     def metrics(self) -> dict[str, float]:
         """What it knows of itself."""
         weights = self.weights
-        largest = max(weights) / sum(weights) if weights and sum(weights) else 0.0
+        total = sum(weights)  # integers
+        largest = max(weights) / total if total else 0.0
         fair = 1.0 / len(weights) if weights else 0.0
         return {
             "request_rate": self.rate,

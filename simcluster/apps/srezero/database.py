@@ -11,6 +11,7 @@ Left out: what is stored, replication lag, plans.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
@@ -81,7 +82,7 @@ class DatabaseProgram(TunedProgram):
     @property
     def reads_per_s(self) -> float:
         """Reads of all kinds."""
-        asked = sum(self.rates.get(name, 0.0) * reads for name, reads in READS.items())  # a fixed order
+        asked = math.fsum(self.rates.get(name, 0.0) * reads for name, reads in READS.items())
         return (asked + self._consuming) * (1.0 + self.bloat)
 
     @property

@@ -74,7 +74,7 @@ class TunedProgram(CountingProgram):
     _looking: Timer | None = None
     refused = 0.0
     wait_s = 0.0
-    _told = (0.0, 0.0)
+    _published = (0.0, 0.0)
     _adapted_ns = 0
     _followed: list[tuple[int, int, float, float]]  # instant, requests, share that failed, mean latency
     _shown: tuple[float, ...] = ()
@@ -182,8 +182,8 @@ class TunedProgram(CountingProgram):
         A fluid: where more is asked for than there are workers, the queue is full and the excess is refused; else
         nobody waits.
         """
-        told, waits = self._told  # as it serves now: who is refused has waited, too
-        wanted = max(0.0, self.busy - self.rate * waits) / (1.0 - told)
+        turned, waits = self._published  # as it serves now: who is refused has waited, too
+        wanted = max(0.0, self.busy - self.rate * waits) / (1.0 - turned)
         load = wanted / max(1, workers)
         aim = min(MOST_REFUSED, 1.0 - 1.0 / load) if load > 1.0 else 0.0
         self.refused += SETTLED * (aim - self.refused)
@@ -194,7 +194,7 @@ class TunedProgram(CountingProgram):
 
     def crowded(self, spec: ServiceSpec, answer: str, status: int, line: str) -> ServiceSpec:
         """Who waits for a worker, and who is refused."""
-        self._told = (self.refused, self.wait_s)
+        self._published = (self.refused, self.wait_s)
         if not self.refused:
             return spec
         wait_ns = int(self.wait_s * SECOND)

@@ -27,7 +27,7 @@ SOLVED = (
         ("inspect_logs()", "write inspect_logs\\(service\\)"),
     ],
 )
-def test_what_is_no_action_is_told_what_would_be_one(said: str, why: str) -> None:
+def test_what_is_no_action_is_answered_with_what_would_be_one(said: str, why: str) -> None:
     with pytest.raises(ActionError, match=why):
         parsed(said)
     with pytest.raises(ActionError, match="needs value"):
