@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from simcluster.eval.judge.tokens import QUOTE, Token
+from simcluster.eval.judge.tokens import QUOTE, STAR, Token
 from simcluster.eval.judge.vocabulary import words
 
 #: A stem so long is no word of everyday English.
@@ -27,6 +27,8 @@ _BEGUN = 4
 #: Words for many machines, and how the names of those begin.
 _MANY = {"nodes": "", "workers": "worker", "machines": "", "hosts": ""}
 _POD = re.compile(r"-(?:[a-z0-9]{5,10}-[a-z0-9]{5}|\d+|pods?|deployment|service|deploy)(?![\w-])")
+#: A piece of a name is shortened to no fewer letters.
+_CUT_MIN = 3
 #: What makes a longer name of it.
 _LONGER = re.compile(r"-[^\s>-]")
 #: A part of a machine, in front of its name: "sda@worker-1".
@@ -89,7 +91,13 @@ class Roster:
         """Components named in a normalised sentence, in order."""
         mentions, at = [], 0
         while at < len(found):
+            group = self._group(sentence, found, at)
+            if group:
+                mentions += group
+                at += 1
+                continue
             mention = self._at(sentence, found, at) if found[at].text in self._begun else None
+            mention = mention or self._cut_short(sentence, found, at)
             if mention is None and found[at].text in self._parts:
                 mention = self._by_part(sentence, found, at)
             if mention is None and found[at].text in self._sole:
@@ -99,7 +107,38 @@ class Roster:
             if mention is not None:
                 mentions.append(mention)
             at = at + 1 if mention is None else mention.end
-        return _sure_in_lists(mentions, found)
+        return _sure_in_lists(self._spelled_out(mentions, found), found)
+
+    def _group(self, sentence: str, found: Sequence[Token], at: int) -> list[Mention]:
+        """All whose names begin so: "mongodb-*"."""
+        end = found[at].end
+        if sentence[end : end + 2] != f"-{STAR}" or sentence[max(0, found[at].start - 1) : found[at].start] == "-":
+            return []
+        return [Mention(at, at + 1, name) for name in self.kinds if name.startswith(f"{found[at].text}-")]
+
+    def _spelled_out(self, mentions: list[Mention], found: Sequence[Token]) -> list[Mention]:
+        """Names in brackets behind such a group, which only say how those of the group end: "mongodb-* (geo, rate)"."""
+        groups = [one for one, other in zip(mentions, mentions[1:], strict=False) if one.start == other.start]
+        for group in groups[:1]:
+            stem = found[group.start].text
+            for at, one in enumerate(mentions):
+                if one.start > group.start and f"{stem}-{one.name}" in self.kinds:
+                    mentions[at] = one._replace(name=f"{stem}-{one.name}", sure=True)
+        return mentions
+
+    def _cut_short(self, sentence: str, found: Sequence[Token], at: int) -> Mention | None:
+        """The only component whose name that may be with pieces cut short: "ctl-plane", "payment-svc"."""
+        end = at + 1
+        while end < min(at + _PIECES_MAX, len(found)) and sentence[found[end - 1].end : found[end].start] == "-":
+            end += 1
+        begun = found[at].start
+        if end == at + 1 or sentence[max(0, begun - 1) : begun] in ("-", ".", "_", "@", "/"):
+            return None
+        pieces = [token.text for token in found[at:end]]
+        meant = [name for name in self.kinds if _is_cut(pieces, name.lower().split("-"))]
+        if len(meant) != 1 or _LONGER.match(sentence, found[end - 1].end):
+            return None
+        return Mention(at, end, meant[0], own=found[end - 1].own)
 
     def _by_part(self, sentence: str, found: Sequence[Token], at: int) -> Mention | None:
         """A component that a part of its name stands for, beside its kind: "the archiver CronJob"."""
@@ -169,6 +208,24 @@ def _parts(names: Collection[str]) -> dict[str, str]:
 
 def _letters(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _is_cut(pieces: Sequence[str], name: Sequence[str]) -> bool:
+    """Whether pieces are those of a name, some with letters left out.
+
+    >>> _is_cut(["ctl", "plane"], ["control", "plane"]), _is_cut(["cart", "db"], ["cart", "redis"])
+    (True, False)
+    """
+    return len(pieces) == len(name) and all(
+        short == whole or (len(short) >= _CUT_MIN and short[0] == whole[0] and _within(short, whole))
+        for short, whole in zip(pieces, name, strict=True)
+    )
+
+
+def _within(short: str, whole: str) -> bool:
+    """Whether the letters of one stand in another, in order."""
+    letters = iter(whole)
+    return short.isalpha() and all(letter in letters for letter in short)
 
 
 def _begins(found: Sequence[Token], at: int) -> bool:

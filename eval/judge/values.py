@@ -11,6 +11,7 @@ _QUANTITY = re.compile(
     r"(?<![\w.])(\d+(?:\.\d+)?)\s?(m|millicores?|cores?|cpus?|ki|mi|gi|k|kb|mb|gb|kib|mib|gib|bytes?|b|%|ns|us|ms|s|seconds?|"
     r"min|minutes?|h|hours?)?(?![\w.]*\w)"
 )
+_NUMBERED = re.compile(r"[a-z-]*?([a-z]+)-(\d+)")
 _HALF = re.compile(r"\bhalf an? (second|minute|hour|core|cpu)\b")
 _SCALE = {
     "m": 1e-3, "millicore": 1e-3, "millicores": 1e-3, "core": 1.0, "cores": 1.0, "cpu": 1.0, "cpus": 1.0,
@@ -45,6 +46,9 @@ def says_value(text: str, key: str, value: str) -> bool:
         return True
     if any(re.search(rf"(?<![\w.]){re.escape(form)}(?!\w)", text) for form in _forms(value)):
         return True
+    number = _NUMBERED.fullmatch(value)
+    if number and re.search(rf"(?<!\w)(?:{number[1][0]}|{number[1]}|flag|feature|fault)[ -]?{number[2]}(?!\w)", text):
+        return True  # `tt-feat-17`, "F17"
     bare = _letters(value)
     if len(bare) >= _NAME_MIN and bare.isalpha() and bare in _letters(text):
         return True  # `paymentFailure`, "payment failure"
@@ -72,13 +76,15 @@ def contradicts(text: str, details: Mapping[str, str]) -> str:
 
 
 def _forms(value: str) -> list[str]:
-    """A value as people quote it: an image without its registry, a tag or a port alone.
+    """A value as people quote it: an image without its registry, a tag or a port alone, whose an image is.
 
-    >>> _forms("repo/app/cart:v2"), _forms("12m")
-    (['repo/app/cart:v2', 'cart:v2', 'v2'], ['12m'])
+    >>> _forms("repo/app/cart:v2"), _forms("busybox:latest"), _forms("12m")
+    (['repo/app/cart:v2', 'cart:v2', 'v2', 'app/cart'], ['busybox:latest', 'latest', 'busybox'], ['12m'])
     """
-    last = value.rpartition("/")[2]
-    return list(dict.fromkeys([value, last, last.rpartition(":")[2]]))
+    rest, _, last = value.rpartition("/")
+    name, _, tag = last.rpartition(":")
+    own = [f"{rest.rpartition('/')[2]}/{name}"] if rest and name else []  # whose it is
+    return list(dict.fromkeys([value, last, tag, *own, *([name] if tag == "latest" else [])]))
 
 
 def _amount(value: str) -> float | None:
