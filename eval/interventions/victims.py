@@ -2,8 +2,8 @@
 
 An origin on a node hits whatever runs there first, one in a ConfigMap or a Secret who reads that, and who has the
 address of such a reader: streams that stay open are not seen as calls. What bounds a namespace hits all of it, and what
-another object names, such as the settings of a program that changes workloads, is hit by that. What floods others (load, retries) hits those
-that it calls, too.
+another object names, such as the settings of a program that changes workloads, is hit by that. What floods others
+(load, retries) hits those that it calls, too.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def _governed(world: World, namespace: str, names: frozenset[str]) -> set[str]:
             if kind.partition(".")[0] in BOUNDING:
                 found.update(own if namespace_of(one) in ("", namespace) else ())
                 continue
-            told = json.dumps({key: value for key, value in one.items() if key not in ("metadata", "status")})
-            found.update(name for name in own if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", told))
+            content = json.dumps({key: value for key, value in one.items() if key not in ("metadata", "status")})
+            found.update(name for name in own if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", content))
     return found - names
 
 

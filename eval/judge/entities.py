@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -118,7 +119,7 @@ class Roster:
 
     def _spelled_out(self, mentions: list[Mention], found: Sequence[Token]) -> list[Mention]:
         """Names in brackets behind such a group, which only say how those of the group end: "mongodb-* (geo, rate)"."""
-        groups = [one for one, other in zip(mentions, mentions[1:], strict=False) if one.start == other.start]
+        groups = [one for one, other in itertools.pairwise(mentions) if one.start == other.start]
         for group in groups[:1]:
             stem = found[group.start].text
             for at, one in enumerate(mentions):

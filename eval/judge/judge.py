@@ -124,8 +124,8 @@ class _Asked:
         way = one.family in words("ways") and len(one.near) <= _ENDS_MAX
         if not way and owners - self.victims:
             return one
-        told = {*one.near} if way or not self._is_object() else {*self.reading.affirmed}
-        meant = tuple(name for name in dict.fromkeys((*one.near, *self.reading.affirmed)) if name in self.own & told)
+        named = {*one.near} if way or not self._is_object() else {*self.reading.affirmed}
+        meant = tuple(name for name in dict.fromkeys((*one.near, *self.reading.affirmed)) if name in self.own & named)
         return one._replace(owners=meant) if meant else one
 
     def _is_disowned(self, one: Stated) -> bool:
@@ -168,7 +168,7 @@ class _Asked:
 
     def localization(self) -> _Decided:
         """Whether the origin is named, first, and alone."""
-        reading, own, besides = self.reading, self.own, self.besides
+        own, besides = self.own, self.besides
         blamed = ", ".join(self.blamed) or "no component"
         first = bool(self.blamed) and self.blamed[0] in own
         given = [one.owners for one in self.stated if one.family == self.family]

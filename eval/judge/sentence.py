@@ -120,7 +120,7 @@ class Sentence:
         heading: whether it is a heading alone.
         maybe, question: how sure it is.
         blames: whether it says in so many words that something is the cause.
-        affirmed: names of components in parts that are said or follow, and of which it does not say that they are in order.
+        affirmed: names of components in parts that are said or follow, of which it does not say that they are in order.
         exonerated, cleared: components and words of which it does.
     """
 

@@ -3,7 +3,8 @@
 A repair is a small list of steps with marks for the object and its values before the incident. Which facts it fits, it
 says by one word: any `object` of the application, a `deployment`, a Service's `selector`, a value that can be written
 otherwise (`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose hardware is wrong; an object that is
-`missing`, and one that is `extra`. Where several objects were changed, it is done to each, and fits if it fits all.
+`missing`, and one that is `extra`; an object `alone`, with which nothing else goes, and the `way` of a workload's pods.
+Where several things were changed, it is done to each, and fits if it fits all.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from pydantic import Field
 
-from simcluster.api.objects import ApiObject, Json, controller_of, name_of, namespace_of, thaw
+from simcluster.api.objects import ApiObject, Json, controller_of, labels_of, name_of, namespace_of, thaw
 from simcluster.api.quantity import to_millicores
 from simcluster.control.nodes.readiness import ready_status
 from simcluster.engine import format_rfc3339
@@ -33,7 +34,8 @@ from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, put_at
 from simcluster.faults.incident import Incident
 from simcluster.faults.readers import readers_at_start
 from simcluster.faults.restore import manifest_of, restore
-from simcluster.faults.target import ObjectRef, resource_of
+from simcluster.faults.target import ObjectRef, matches, resource_of
+from simcluster.faults.ways import WAYS
 from simcluster.tasks.model import Step, Task
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ REPAIRS = 3
 MENDED = "330s"
 #: What a cluster adds to an object by itself.
 _OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
+#: Kinds of objects with which others go, or data.
+_HOLDING = ("Namespace", "PersistentVolumeClaim", "PersistentVolume", "CustomResourceDefinition", "Node")
 #: Kinds that programs read when they start: who mends one makes its readers anew.
 _WITH_READERS = {"configmap": "ConfigMap", "secret": "Secret"}
 #: Parts of a node that its pods need and that it can do without.
@@ -64,8 +68,8 @@ class Repair(Content):
     """
 
     id: str
-    of: Literal["object", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit", "node",
-                "missing", "extra"]  # fmt: skip
+    of: Literal["object", "alone", "way", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit",
+                "node", "missing", "extra"]  # fmt: skip
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
 
@@ -123,12 +127,21 @@ def _tried(repair: Repair, marks: list[dict[str, str]], fork: Mended) -> Finding
                 return Finding(name, False, f"{step.kubectl or step.sh}: {result.stderr.strip()[:200]}")
     for label in dict.fromkeys(one["object"] for one in marks if "object" in one):
         kind, _, of = label.partition("/")
+        if kind == "cronjob":
+            _end_jobs(fork, of)
         place = Place(_WITH_READERS.get(kind, ""), fork.task.namespace, of)
         for pod in readers_at_start(fork.world.api.store, place):
             fork.kubectl(f"delete pod {name_of(pod)} -n {namespace_of(pod)}")
     fork.wait("90s")
     verdict = fork.examined()
     return Finding(name, verdict.passed, verdict.why_not)
+
+
+def _end_jobs(fork: Mended, cronjob: str) -> None:
+    """Delete the Jobs of a CronJob that still run by its old template."""
+    for job in fork.world.api.store.objects("jobs.batch", fork.task.namespace):
+        if (controller_of(job) or {}).get("name") == cronjob and (job.get("status") or {}).get("active"):
+            fork.kubectl(f"delete job {name_of(job)} -n {fork.task.namespace}")
 
 
 def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> dict[str, list[dict[str, str]]]:
@@ -139,14 +152,25 @@ def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> d
         if f.place.namespace in (task.namespace, "") and not f.place.part and f.place.kind not in (IMAGE, LOAD)
     ]
     places = list(dict.fromkeys(fact.place for fact in ours))
+    strange = _ways(facts) | {f.place.name for f in facts if f.place.kind == "Node" and f.place.part}
+    if strange:  # of two things that are wrong a repair of objects mends one
+        ours, places = [], []
     found: dict[str, list[dict[str, str]]] = {kind: [marks] for kind, marks in _of_nodes(world, facts).items()}
+    ways = _ways(facts)
+    if ways and len(ways) == len({fact.place.name for fact in facts}):
+        found["way"] = [{"workload": name} for name in ways]
     for place in places:
         changed = [fact for fact in ours if fact.place == place]
         for kind, marks in _of_place(world, task, place, changed).items():
             found.setdefault(kind, []).append(marks)
-    of_nodes = ("unit", "node")  # they mend what is wrong if nothing else is
+    of_nodes = ("unit", "node", "way")  # they mend what is wrong if nothing else is
     everywhere = {kind for kind, marks in found.items() if (0 if kind in of_nodes else len(marks)) == len(places)}
     return {kind: marks for kind, marks in found.items() if kind in everywhere}
+
+
+def _ways(facts: tuple[ChangedFact, ...]) -> set[str]:
+    """Workloads, as `kind/name`, of whose pods the ways are wrong."""
+    return {f"{fact.place.kind.lower()}/{fact.place.name}" for fact in facts if fact.place.part == WAYS}
 
 
 def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]) -> dict[str, dict[str, str]]:
@@ -162,6 +186,8 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
         return {}
     marks = _of_object(stored, changed)
     found = {"object": marks}
+    if place.kind not in _HOLDING:
+        found["alone"] = marks
     if all(fact.path.startswith("spec") for fact in changed):
         found["spec"] = marks
     if all(fact.before is not None for fact in changed):  # who applies takes nothing away that others have set
@@ -170,6 +196,8 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
         found["deployment"] = marks
     for fact in changed:
         if place.kind == "Service" and fact.path.startswith("spec.selector") and fact.before is None:
+            if _selected(world, stored):
+                continue  # others have that label
             found["selector"] = marks | {"label": json.dumps({_key_of(fact): fact.after})}
             callers = _callers(world, task.namespace, stored)
             found |= {"route": marks | callers} if callers else {}
@@ -194,9 +222,18 @@ def _of_object(stored: ApiObject, changed: list[ChangedFact]) -> dict[str, str]:
         "name": name_of(stored),
         "manifest": json.dumps(right),
         "copy": json.dumps(copy),
-        "patch": json.dumps(merge_patch(now, right)),
-        "spec": json.dumps(right.get("spec")),
+        "patch": _quoted(merge_patch(now, right)),
+        "spec": _quoted(right.get("spec")),
     }
+
+
+def _quoted(value: Any) -> str:
+    """JSON that stands between single quotes of a command.
+
+    >>> _quoted({"fieldPath": "metadata.labels['app']"})
+    '{"fieldPath": "metadata.labels[\\\\u0027app\\\\u0027]"}'
+    """
+    return json.dumps(value).replace("'", "\\u0027")
 
 
 def _plain(stored: ApiObject) -> Json:
@@ -208,6 +245,12 @@ def _plain(stored: ApiObject) -> Json:
     for note in _OWN_NOTES:
         (found["metadata"].get("annotations") or {}).pop(note, None)
     return found
+
+
+def _selected(world: World, service: ApiObject) -> bool:
+    """Whether a Service selects any pod now."""
+    selector = service["spec"].get("selector") or {}
+    return any(matches(selector, labels_of(pod)) for pod in world.api.store.objects("pods", namespace_of(service)))
 
 
 def _key_of(fact: ChangedFact) -> str:
