@@ -129,6 +129,7 @@ def _governed(world: World, namespace: str, names: frozenset[str]) -> set[str]:
     """Workloads that objects of some names bound, or whose names stand in the content of such an object."""
     store, found = world.api.store, set[str]()
     own = [name_of(one) for one in _workloads(world, namespace)]
+    names = names - {*own, *(name_of(one) for one in store.objects("services", namespace))}
     for kind in store.resources():
         for one in store.objects(kind) if kind.partition(".")[0] in GOVERNING else ():
             if name_of(one) not in names:

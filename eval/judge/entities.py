@@ -18,7 +18,7 @@ _SHORT = 6
 _BEGINS = frozenset([",", ":", ";", "(", "->", "→", "and", "but", "that", "because"])
 _PIECES_MAX = 4
 #: Kinds whose only object is named by the kind.
-SOLE = ("Namespace", "Ingress")
+SOLE = ("Namespace", "Ingress", "CronJob")
 #: "all of the … nodes" has so many words.
 _GROUP_WORDS = 3
 #: A part of a name that stands for it has so many letters.
@@ -44,7 +44,7 @@ class Mention(NamedTuple):
         start, end: numbers of its first word, and of the one behind its last.
         name: as in the inventory.
         sure: whether it can be nothing else.
-        address: within an address, which says nothing of the component itself.
+        address: within an address, or what something is set to, which says nothing of the component itself.
         own: possessive: "worker-2's".
     """
 
@@ -185,7 +185,8 @@ class Roster:
             if not beside and len(word) < (_SHORT if _begins(found, start) else _LONG):
                 return None
             name, sure = self._short[word], beside or len(word) >= _LONG
-        return Mention(start, end, name, sure, _ADDRESS.match(sentence, behind) is not None, own)
+        value = _ADDRESS.match(sentence, behind) is not None or _is_value(sentence, found, start)
+        return Mention(start, end, name, sure, value, own)
 
 
 @functools.lru_cache(maxsize=16)
@@ -249,6 +250,13 @@ def _sure_in_lists(mentions: list[Mention], found: Sequence[Token]) -> list[Ment
             if other.sure and between and between <= words("lists"):
                 mentions[at] = mentions[at]._replace(sure=True)
     return mentions
+
+
+def _is_value(sentence: str, found: Sequence[Token], at: int) -> bool:
+    """Whether a quoted name is what something is set to: "its command is `geo`"."""
+    if sentence[max(0, found[at].start - 1) : found[at].start] != QUOTE or at < 2:
+        return False
+    return found[at - 1].text in words("copulas") and found[at - 2].text in words("settings")
 
 
 def _beside(found: Sequence[Token], at: int) -> bool:

@@ -213,6 +213,7 @@ class _Asked:
         """
         kinds = vocabulary().families[self.family].kinds
         only = kinds == (self.truth.ref.kind,) and self._is_object() and kinds[0].lower() in self.reading.text
+        only = only and self.family not in self.reading.disowned
         return only and any(
             one.family in self._allowed - {_SETTINGS} and self.own & {*one.owners} for one in self.stated
         )

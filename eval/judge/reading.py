@@ -237,10 +237,7 @@ class _Claims:
             spoken = self._given([getattr(sentence, tier) for sentence in self._parsed])
             denied = {one.family for one in (*found, *spoken) if one.role == "denied"}
             said = [one for one in spoken if one.role in ("cause", "said") and one.family not in denied]
-            if any(one.role == "effect" and one.family not in words("general") for one in found):
-                said = [
-                    one for one in said if self._has(one)
-                ]  # what is known to follow is meant, not a word by the way
+            said = [one for one in said if self._has(one)]
             meant = _most({one.family: sum(other.family == one.family for other in said) for one in said})  # integers
             if meant and not (tier == "topics" and len({one.family for one in said}) > 1):
                 return [*found, *(one for one in said if one.family == meant)]
@@ -272,9 +269,12 @@ class _Claims:
         return not can or any(can & self._known.kinds[name] for name in one.owners)
 
     def _has(self, one: Stated) -> bool:
-        """Whether one of those who are named is of a kind that only can have it: a Job."""
+        """Whether something is named that alone can have it: a Job, by its name or its kind."""
         can = set(vocabulary().families[one.family].kinds)
-        return not can <= words("specific") or any(can & self._known.kinds[name] for name in one.owners)
+        if not can or not can <= words("specific"):
+            return True
+        spoken = {token.text.rstrip("s") for each in self._parsed for token in each.found}
+        return bool({kind.lower() for kind in can} & spoken) or any(can & self._known.kinds[m] for m in one.owners)
 
     def _strays(self, one: Stated, meant: Collection[str]) -> bool:
         """Whether nobody named can have it, and what is meant follows from it: a packet filter in a workload's pod."""

@@ -470,7 +470,9 @@ def _nearer(other: Named, one: Named, found: Sequence[Token]) -> bool:
     if said is None or same is None or max(said.start, same.start) >= min(said.end, same.end):
         return False
     if other.subject.end <= said.start and said.end <= one.subject.start:  # of what stands in front of it
-        return bool({token.text for token in found[said.end : one.subject.start]} & _MARKS)
+        joined = {token.text for token in found[other.subject.end : said.start]}
+        said_of = bool(joined) and joined <= words("copulas") | words("fillers")  # "forwarding is switched off there"
+        return said_of or bool({token.text for token in found[said.end : one.subject.start]} & _MARKS)
     if found[one.subject.start].text in words("verbal"):
         return other.subject.end <= one.subject.start
     if found[other.subject.start].text in words("verbal"):

@@ -60,6 +60,22 @@ def _letters(text: str) -> str:
     return "".join(letter for letter in text if letter.isalnum())
 
 
+#: What a setting is for, by the last word of its name, and what people say of it.
+_ROLES = {
+    "port": ("port", "ports"),
+    "password": ("password", "passwords", "credential", "credentials", "login"),
+    "host": ("host", "hostname", "address"),
+    "user": ("user", "username", "account"),
+}
+
+
+def _role(details: Mapping[str, str], text: str) -> str:
+    """What else a setting would be for of which a text speaks, where it does not speak of what the right one is for."""
+    meant = [role for value in details.values() for role in _ROLES if re.search(rf"_{role}$", value.lower())]
+    found = [role for role, said in _ROLES.items() if re.search(rf"(?<![a-z])(?:{'|'.join(said)})(?![a-z])", text)]
+    return found[0] if meant and found and not {*meant} & {*found} else ""
+
+
 def contradicts(text: str, details: Mapping[str, str]) -> str:
     """A place of the same sort as a changed one that a text names instead of it; empty if there is none.
 
@@ -72,7 +88,7 @@ def contradicts(text: str, details: Mapping[str, str]) -> str:
         named = form.findall(text)
         if meant and named and not set(meant) & set(named):
             return str(named[0])
-    return ""
+    return _role(details, text)
 
 
 def _forms(value: str) -> list[str]:
