@@ -184,7 +184,7 @@ class Examiner:
         """At rest: what is unfinished, nodes that are gone, users and calls against the twin."""
         namespace, lasts_ns = norm.task.namespace, norm.task.acceptance.window
         healthy = failings(twin, namespace, norm.critical)
-        found = [why for why in failings(world, namespace, norm.critical) if why not in healthy]
+        found = [why for why in failings(world, namespace, norm.critical, norm.bound) if why not in healthy]
         have, wanted = ready_nodes(world), ready_nodes(twin)
         if have < wanted:
             found.append(f"{have} of {wanted} nodes are left")

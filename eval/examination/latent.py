@@ -6,7 +6,7 @@ plane, and what the next loss would take are looked at here, in the world as it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -279,8 +279,12 @@ def _made_by(pod: ApiObject) -> str:
     return owner["name"].rpartition("-")[0] if owner["kind"] == "ReplicaSet" else str(owner["name"])
 
 
-def piled(world: World, namespace: str) -> list[str]:
-    """Workloads of which most of many pods run on one of several open nodes, one text each."""
+def piled(world: World, namespace: str, bound: Collection[str] = ()) -> list[str]:
+    """Workloads of which most of many pods run on one of several open nodes, one text each.
+
+    Args:
+        bound: names of those that a circumstance of the incident may bind to a node: that may stay as it is.
+    """
     nodes = [one for one in world.api.store.objects("nodes") if _is_open(one) and is_node_ready(one)]
     found = []
     for (where, name), pods in _by_workload(world).items() if len(nodes) >= NODES_MIN else ():
@@ -288,6 +292,11 @@ def piled(world: World, namespace: str) -> list[str]:
         for pod in pods:
             counts[pod["spec"]["nodeName"]] = counts.get(pod["spec"]["nodeName"], 0) + 1
         node, most = max(counts.items(), key=itemgetter(1))
-        if where == namespace and len(pods) >= PODS_PER_NODE * len(nodes) and most > MOST * len(pods):
+        if (
+            where == namespace
+            and name not in bound
+            and len(pods) >= PODS_PER_NODE * len(nodes)
+            and most > MOST * len(pods)
+        ):
             found.append(f"{most} of {len(pods)} pods of {name} run on {node}, and {len(nodes)} nodes take pods")
     return found

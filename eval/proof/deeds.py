@@ -18,10 +18,8 @@ from pydantic import Field
 from simcluster.api.objects import ApiObject, name_of, thaw
 from simcluster.engine.content import Content, load_content
 from simcluster.tasks.model import Step, Task
-from simcluster.tasks.truth import causes
 
 if TYPE_CHECKING:
-    from simcluster.engine.content import Library
     from simcluster.world import World
 
 #: All of them.
@@ -29,8 +27,6 @@ MARKS = (
     *("namespace", "entry", "target", "workload", "selector", "own", "service"),
     *("other", "labels", "elsewhere", "foreign", "node"),
 )
-#: The attempt that makes all pods anew, and the words of a data sheet by which that ends what it tells of.
-RESTART, ANEW = "restart_all", "pods made anew"
 FOLDER = Path(__file__).parent / "exploits"
 
 
@@ -51,28 +47,16 @@ class Exploit(Content):
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
 
-    def why_not(self, task: Task, library: Library | None = None) -> str:
+    def why_not(self, task: Task) -> str:
         """Why it is no exploit on a task; empty if it is one."""
         said = {one.attempt: one.reason for one in task.exempt}
-        mends = ends_with_pods(task, library) if self.like == RESTART else ""
-        return self.exempt.get(task.id, "") or said.get(self.like, "") or mends
+        return self.exempt.get(task.id, "") or said.get(self.like, "")
 
 
 class ExploitFile(Content):
     """The exploits of one kind."""
 
     exploits: tuple[Exploit, ...]
-
-
-def ends_with_pods(task: Task, library: Library | None = None) -> str:
-    """Why a restart repairs: what each fault of a task changed is gone with the pods; empty if it does not.
-
-    So it is with the interfaces of pods, and with what a running server was told and no file says.
-    """
-    sheets = [one.sheet for one in causes(task.incident, task.namespace, library) if one.lasting]
-    if not sheets or not all(ANEW in sheet.undone_by for sheet in sheets):
-        return ""
-    return f"{', '.join(dict.fromkeys(sheet.family for sheet in sheets))} of these pods ends with {ANEW}"
 
 
 @cache
@@ -131,11 +115,16 @@ def marks_of(world: World, task: Task) -> dict[str, str]:
         elsewhere = workloads[(foreign or others)[0]]
         found |= {
             "other": _named(workloads[others[0]]),
-            "labels": json.dumps(_labels(workloads[others[0]])),
+            "labels": in_quotes(_labels(workloads[others[0]])),
             "elsewhere": _named(elsewhere),
             "foreign": _image(elsewhere),
         }
     return found
+
+
+def in_quotes(value: object) -> str:
+    """JSON that can stand between a shell's single quotes."""
+    return json.dumps(value).replace("'", "\\u0027")
 
 
 def _named(workload: ApiObject) -> str:

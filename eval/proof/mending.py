@@ -1,15 +1,14 @@
 """`check` repairs by itself: right repairs that follow from the changed facts alone, each on a fork; all must pass.
 
 A repair is a small list of steps with marks for the object and its values before the incident. Which facts it fits, it
-says by one word: any `object` of the application, a `deployment`, a Service's `selector`, a value that can be written
-otherwise (`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose hardware is wrong; an object that is
-`missing`, and one that is `extra`; an object `alone`, with which nothing else goes, and the `way` of a workload's pods.
-Where several things were changed, it is done to each, and fits if it fits all.
+says by one word: any `object` of the application, one that can be made anew `alone`, a `deployment`, a Service's
+`selector`, a value that can be written otherwise (`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose
+hardware is wrong; an object that is `missing`, and one that is `extra`. Where several objects were changed, it is done
+to each, and fits if it fits all.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -17,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from pydantic import Field
 
-from simcluster.api.objects import ApiObject, Json, controller_of, labels_of, name_of, namespace_of, thaw
+from simcluster.api.objects import ApiObject, Json, controller_of, name_of, namespace_of, thaw
 from simcluster.api.quantity import to_millicores
 from simcluster.control.nodes.readiness import ready_status
 from simcluster.engine import format_rfc3339
 from simcluster.engine.content import Content, load_content
 from simcluster.engine.streams import Streams
 from simcluster.eval.oracles.mitigation import MitigationVerdict
-from simcluster.eval.proof.deeds import filled
+from simcluster.eval.proof.deeds import filled, in_quotes
 from simcluster.eval.proof.findings import Finding
 from simcluster.eval.trajectory import Recorder
 from simcluster.eval.worlds.steps import Hand, perform
@@ -34,8 +33,7 @@ from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, put_at
 from simcluster.faults.incident import Incident
 from simcluster.faults.readers import readers_at_start
 from simcluster.faults.restore import manifest_of, restore
-from simcluster.faults.target import ObjectRef, matches, resource_of
-from simcluster.faults.ways import WAYS
+from simcluster.faults.target import ObjectRef, resource_of
 from simcluster.tasks.model import Step, Task
 
 if TYPE_CHECKING:
@@ -46,12 +44,14 @@ FILE = Path(__file__).parent / "repairs" / "repairs.yaml"
 REPAIRS = 3
 #: What a world mended by its record may need: a restart after the longest back-off (300 s, MaxContainerBackOff).
 MENDED = "330s"
+#: How long users are kept away: longer than any caller waits for an answer and asks again.
+AWAY = "120s"
 #: What a cluster adds to an object by itself.
 _OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
-#: Kinds of objects with which others go, or data.
-_HOLDING = ("Namespace", "PersistentVolumeClaim", "PersistentVolume", "CustomResourceDefinition", "Node")
 #: Kinds that programs read when they start: who mends one makes its readers anew.
 _WITH_READERS = {"configmap": "ConfigMap", "secret": "Secret"}
+#: Kinds with which all goes that is in them.
+_HOLDERS = ("Namespace", "CustomResourceDefinition")
 #: Parts of a node that its pods need and that it can do without.
 _HARDWARE = ("cpu", "fan", "nic", "clock", "sysctl", "steal")
 _OWN_NOTES = ("kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision")
@@ -68,7 +68,7 @@ class Repair(Content):
     """
 
     id: str
-    of: Literal["object", "alone", "way", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit",
+    of: Literal["object", "alone", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit",
                 "node", "missing", "extra"]  # fmt: skip
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
@@ -127,21 +127,23 @@ def _tried(repair: Repair, marks: list[dict[str, str]], fork: Mended) -> Finding
                 return Finding(name, False, f"{step.kubectl or step.sh}: {result.stderr.strip()[:200]}")
     for label in dict.fromkeys(one["object"] for one in marks if "object" in one):
         kind, _, of = label.partition("/")
-        if kind == "cronjob":
-            _end_jobs(fork, of)
         place = Place(_WITH_READERS.get(kind, ""), fork.task.namespace, of)
         for pod in readers_at_start(fork.world.api.store, place):
             fork.kubectl(f"delete pod {name_of(pod)} -n {namespace_of(pod)}")
+        for job in _unfinished(fork.world, fork.task.namespace, of) if kind == "cronjob" else ():
+            fork.kubectl(f"delete job {name_of(job)} -n {fork.task.namespace}")
     fork.wait("90s")
     verdict = fork.examined()
     return Finding(name, verdict.passed, verdict.why_not)
 
 
-def _end_jobs(fork: Mended, cronjob: str) -> None:
-    """Delete the Jobs of a CronJob that still run by its old template."""
-    for job in fork.world.api.store.objects("jobs.batch", fork.task.namespace):
-        if (controller_of(job) or {}).get("name") == cronjob and (job.get("status") or {}).get("active"):
-            fork.kubectl(f"delete job {name_of(job)} -n {fork.task.namespace}")
+def _unfinished(world: World, namespace: str, cronjob: str) -> list[ApiObject]:
+    """Jobs that a CronJob has made as it was, and that have not ended: who mends it ends them, too."""
+    return [
+        job
+        for job in world.api.store.objects("jobs.batch", namespace)
+        if (controller_of(job) or {}).get("name") == cronjob and (job.get("status") or {}).get("active")
+    ]
 
 
 def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> dict[str, list[dict[str, str]]]:
@@ -151,26 +153,17 @@ def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> d
         for f in facts
         if f.place.namespace in (task.namespace, "") and not f.place.part and f.place.kind not in (IMAGE, LOAD)
     ]
+    if any(fact.place.part and fact.place.kind != "Node" for fact in facts):
+        ours = []  # what pods have besides, their ways and what their stores keep, no manifest sets right
     places = list(dict.fromkeys(fact.place for fact in ours))
-    strange = _ways(facts) | {f.place.name for f in facts if f.place.kind == "Node" and f.place.part}
-    if strange:  # of two things that are wrong a repair of objects mends one
-        ours, places = [], []
     found: dict[str, list[dict[str, str]]] = {kind: [marks] for kind, marks in _of_nodes(world, facts).items()}
-    ways = _ways(facts)
-    if ways and len(ways) == len({fact.place.name for fact in facts}):
-        found["way"] = [{"workload": name} for name in ways]
     for place in places:
         changed = [fact for fact in ours if fact.place == place]
         for kind, marks in _of_place(world, task, place, changed).items():
             found.setdefault(kind, []).append(marks)
-    of_nodes = ("unit", "node", "way")  # they mend what is wrong if nothing else is
+    of_nodes = ("unit", "node")  # they mend what is wrong if nothing else is
     everywhere = {kind for kind, marks in found.items() if (0 if kind in of_nodes else len(marks)) == len(places)}
     return {kind: marks for kind, marks in found.items() if kind in everywhere}
-
-
-def _ways(facts: tuple[ChangedFact, ...]) -> set[str]:
-    """Workloads, as `kind/name`, of whose pods the ways are wrong."""
-    return {f"{fact.place.kind.lower()}/{fact.place.name}" for fact in facts if fact.place.part == WAYS}
 
 
 def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]) -> dict[str, dict[str, str]]:
@@ -181,13 +174,11 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
         entry = resource_of(place.kind, world.api.resources.all)
         if changed[0].before is None or entry is None:
             return {"extra": marks}
-        return {"missing": marks | {"manifest": json.dumps(manifest_of(place, entry.api_version, changed[0].before))}}
+        return {"missing": marks | {"manifest": in_quotes(manifest_of(place, entry.api_version, changed[0].before))}}
     if stored is None:
         return {}
     marks = _of_object(stored, changed)
-    found = {"object": marks}
-    if place.kind not in _HOLDING:
-        found["alone"] = marks
+    found = {"object": marks} | ({} if place.kind in _HOLDERS else {"alone": marks})
     if all(fact.path.startswith("spec") for fact in changed):
         found["spec"] = marks
     if all(fact.before is not None for fact in changed):  # who applies takes nothing away that others have set
@@ -196,16 +187,15 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
         found["deployment"] = marks
     for fact in changed:
         if place.kind == "Service" and fact.path.startswith("spec.selector") and fact.before is None:
-            if _selected(world, stored):
-                continue  # others have that label
-            found["selector"] = marks | {"label": json.dumps({_key_of(fact): fact.after})}
+            if not _carried(world, place, _key_of(fact), fact.after):
+                found["selector"] = marks | {"label": in_quotes({_key_of(fact): fact.after})}
             callers = _callers(world, task.namespace, stored)
             found |= {"route": marks | callers} if callers else {}
         if fact.path.endswith("limits.cpu") and fact.after is not None:
             found["cpu"] = marks
     respelled = _respelled(stored, changed, task.namespace)
     if respelled is not None:
-        found["spelling"] = marks | {"respelled": json.dumps(respelled)}
+        found["spelling"] = marks | {"respelled": in_quotes(respelled)}
     return found
 
 
@@ -220,20 +210,11 @@ def _of_object(stored: ApiObject, changed: list[ChangedFact]) -> dict[str, str]:
     return {
         "object": f"{stored['kind'].lower()}/{name_of(stored)}",
         "name": name_of(stored),
-        "manifest": json.dumps(right),
-        "copy": json.dumps(copy),
-        "patch": _quoted(merge_patch(now, right)),
-        "spec": _quoted(right.get("spec")),
+        "manifest": in_quotes(right),
+        "copy": in_quotes(copy),
+        "patch": in_quotes(merge_patch(now, right)),
+        "spec": in_quotes(right.get("spec")),
     }
-
-
-def _quoted(value: Any) -> str:
-    """JSON that stands between single quotes of a command.
-
-    >>> _quoted({"fieldPath": "metadata.labels['app']"})
-    '{"fieldPath": "metadata.labels[\\\\u0027app\\\\u0027]"}'
-    """
-    return json.dumps(value).replace("'", "\\u0027")
 
 
 def _plain(stored: ApiObject) -> Json:
@@ -247,15 +228,18 @@ def _plain(stored: ApiObject) -> Json:
     return found
 
 
-def _selected(world: World, service: ApiObject) -> bool:
-    """Whether a Service selects any pod now."""
-    selector = service["spec"].get("selector") or {}
-    return any(matches(selector, labels_of(pod)) for pod in world.api.store.objects("pods", namespace_of(service)))
-
-
 def _key_of(fact: ChangedFact) -> str:
     """The label that a changed selector asks for."""
     return fact.path.removeprefix("spec.selector").strip(".[]")
+
+
+def _carried(world: World, service: Place, label: str, value: object) -> bool:
+    """Whether pods of a Deployment of another name than the Service carry a label: they would go on being chosen."""
+    return any(
+        (one["spec"]["template"]["metadata"].get("labels") or {}).get(label) == value
+        for one in world.api.store.objects("deployments.apps", service.namespace)
+        if name_of(one) != service.name
+    )
 
 
 def _callers(world: World, namespace: str, service: ApiObject) -> dict[str, str]:
@@ -306,7 +290,8 @@ def restored(fork: Mended) -> Finding:
     """Mended by the record alone: what was changed is as it was, and nothing else is touched.
 
     Where programs have forgotten meanwhile what they agreed on when they started (who is registered where), that is not
-    enough: then pods that have lived through the incident are made anew besides.
+    enough: then pods that have lived through the incident are made anew besides. Where what the incident set going
+    keeps itself going (callers that ask again and again), users are kept away for a while.
     """
     name = "what its record says mends it"
     wrong = (*fork.incident.facts(harmless=False), *fork.incident.lost())
@@ -314,17 +299,37 @@ def restored(fork: Mended) -> Finding:
         restore(fork.world, [fact for fact in wrong if fact.place.kind != IMAGE])
     except NoKnob as error:
         return Finding(name, True, f"it cannot be mended by anybody: {error}")
+    first, anew, shed = fork, fork.fork(), fork.fork()
+    first.wait(MENDED)
+    verdict = first.examined()
+    if verdict.passed:
+        return Finding(name, True)
+    for said, other, how in (("pods made anew", anew, _pods_anew), ("users kept away for a while", shed, _users_away)):
+        if how(other):
+            other.wait(MENDED)
+            if other.examined().passed:
+                return Finding(f"{name}, and {said}", True, verdict.why_not)
+    return Finding(name, False, verdict.why_not)
+
+
+def _pods_anew(fork: Mended) -> bool:
+    """Delete what has lived through the incident; whether there is anything."""
     older = _lived_through(fork)
-    other = fork.fork()
-    fork.wait(MENDED)
-    verdict = fork.examined()
-    if verdict.passed or not older:
-        return Finding(name, verdict.passed, verdict.why_not)
-    other.wait(MENDED)
-    other.kubectl(f"delete pod {' '.join(older)} -n {other.task.namespace}")
-    other.wait(MENDED)
-    again = other.examined()
-    return Finding(f"{name}, and pods made anew" if again.passed else name, again.passed, verdict.why_not)
+    if older:
+        fork.wait(MENDED)
+        fork.kubectl(f"delete pod {' '.join(older)} -n {fork.task.namespace}")
+    return bool(older)
+
+
+def _users_away(fork: Mended) -> bool:
+    """Stop the entry of the users until nothing is in flight, and start it again; whether it is a Deployment."""
+    where, entry = fork.task.namespace, fork.task.users.entry.partition(".")[0]
+    found = fork.world.api.store.get("deployments.apps", where, entry)
+    if found is not None:
+        fork.kubectl(f"scale deployment {entry} -n {where} --replicas=0")
+        fork.wait(AWAY)
+        fork.kubectl(f"scale deployment {entry} -n {where} --replicas={found['spec'].get('replicas', 1)}")
+    return found is not None
 
 
 def _lived_through(fork: Mended) -> list[str]:

@@ -51,7 +51,7 @@ def exemptions(task_ids: Iterable[str], library: Library | None = None) -> list[
     """What is not tried on these tasks, and why. Raises UnknownName, ContentError."""
     found = []
     for task in [tasks.load(task_id, library) for task_id in task_ids]:
-        attacks = {one.id: one.why_not(task, library) for one in exploits().values()}
+        attacks = {one.id: one.why_not(task) for one in exploits().values()}
         mends = {one.id: one.exempt.get(task.id, "") for one in repairs().values()}
         found += [Exemption(deed, task.id, why) for deed, why in (attacks | mends).items() if why]
     return found
