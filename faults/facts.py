@@ -92,11 +92,23 @@ def essence(obj: Mapping[str, Any]) -> Json:
 
 
 def differences(place: Place, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[ChangedFact]:
-    """Facts in which two versions of an object differ; one with an empty path if one of them is not there."""
+    """Facts in which two versions of an object differ; one with an empty path if one of them is not there.
+
+    A list whose entries have names in one of them, and twice the same in the other, is one value.
+    """
     if before is None or after is None:
         old, new = (None if one is None else essence(one) for one in (before, after))
         return [] if old == new else [ChangedFact(place, "", old, new)]
-    return differing(place, dict(leaves(essence(before))), dict(leaves(essence(after))))
+    old, new = essence(before), essence(after)
+    values, changed = dict(leaves(old)), dict(leaves(new))
+    for path in [path for path in {**values, **changed} if (path in values) != (path in changed)]:
+        whole = values.get(path) or changed.get(path)
+        if whole and any(one.startswith(f"{path}[") for one in {**values, **changed}):  # told apart in one only
+            for found, obj in ((values, old), (changed, new)):
+                for part in [part for part in found if part.startswith(f"{path}[")]:
+                    del found[part]
+                found[path] = value_at(obj, path)
+    return differing(place, values, changed)
 
 
 def differing(place: Place, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[ChangedFact]:

@@ -8,6 +8,7 @@ from itertools import combinations
 
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, name_of, namespace_of
+from simcluster.engine import fork
 from simcluster.engine.content import Library
 from simcluster.faults.facts import ChangedFact
 from simcluster.faults.mechanism import Mechanism
@@ -68,10 +69,44 @@ class Incident:
                 reason = f"there is no Deployment/{name} in namespace {self.namespace}"
                 raise _impossible(ImpossibleTarget(reason), index)
 
+    def _rehearse(self) -> None:
+        """Refuse causes of one object of which a later one undoes an earlier one, or finds nothing left to happen to.
+
+        All steps are done in a copy, one after the other, without time between them.
+        """
+        order = sorted(range(len(self.steps)), key=lambda index: self.steps[index].at)
+        causes = [index for index in order if index in self.mechanisms and self._is_cause(index)]
+        together = [(a, b) for a, b in combinations(causes, 2) if self.mechanisms[a].ref == self.mechanisms[b].ref]
+        if not together:
+            return
+        played = Incident(fork(self.target), self.namespace, self.steps)
+        played.mechanisms = self.mechanisms
+        for index in order:
+            if not self.steps[index].latent:
+                played.perform(index)
+        for first, then in together:
+            one, names = self.mechanisms[first], (self.steps[first].fault, self.steps[then].fault)
+            if one.settles_ns or not (one.lasting and self.mechanisms[then].lasting):
+                continue
+            if then not in played.record:
+                why = "{0} leaves nothing to which {1} could happen"
+            elif not one.knowing(played.record[first]).still_present(played.target):
+                why = "{1} undoes {0}"
+            else:
+                continue
+            reason = f"{why.format(*names)} on {one.ref}{self._elsewhere(then)}"
+            raise _impossible(ImpossibleTarget(reason), then)
+
+    def _is_cause(self, index: int) -> bool:
+        return not (self.steps[index].harmless or self.steps[index].latent)
+
     def _elsewhere(self, index: int) -> str:
         """The first component of the same kind that a fault fits and that nothing else happens to."""
         mechanism, taken = self.mechanisms[index], [one.ref for one in self.mechanisms.values()]
-        resource, where, _ = mechanism.ref.key_in(self.target.api, mechanism.namespace)
+        try:
+            resource, where, _ = mechanism.ref.key_in(self.target.api, mechanism.namespace)
+        except ImpossibleTarget:  # there is no such kind
+            return ""
         for name in sorted(name_of(one) for one in self.target.api.store.objects(resource, where)):
             other = copy(mechanism)
             other.ref = ObjectRef(kind=mechanism.ref.kind, name=name)
@@ -90,8 +125,16 @@ class Incident:
             raise _impossible(error, index) from None
 
     def start(self) -> None:
-        """Schedule all steps, counted from now."""
-        self.check()
+        """Schedule all steps, counted from now. Raises ImpossibleTarget, with the nearest component that fits."""
+        try:
+            self.check()
+        except ImpossibleTarget as error:
+            offered = "nearest" in str(error) or "there is one in" in str(error)
+            index = None if offered else error.step
+            if index is None or index not in self.mechanisms:
+                raise
+            raise _impossible(ImpossibleTarget(f"{error}{self._elsewhere(index)}"), index) from None
+        self._rehearse()
         self.started_ns = self.target.sim.now
         for index, step in enumerate(self.steps):
             if not step.latent:

@@ -147,7 +147,8 @@ class ContainerMechanism(Mechanism):
         """The container aimed at. Raises ImpossibleTarget."""
         found = container_named(self.object(target), self.params.container)
         if found is None:
-            raise ImpossibleTarget(f"{self.ref} has no container {self.params.container!r}")
+            names = ", ".join(one["name"] for one in containers_of(self.object(target)))
+            raise ImpossibleTarget(f"{self.ref} has no container {self.params.container!r}; the nearest are {names}")
         return found
 
     def current(self, target: FaultTarget) -> dict[str, Any] | None:

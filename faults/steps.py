@@ -15,7 +15,7 @@ from simcluster.faults import registry
 from simcluster.faults.deployer import Deployer
 from simcluster.faults.expressions import is_open
 from simcluster.faults.mechanism import Mechanism
-from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, ready_pods_of
+from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, missing, ready_pods_of
 from simcluster.faults.values import Scene, computed
 
 #: What of a name makes it a pattern.
@@ -75,7 +75,9 @@ class Aim(Content):
                 raise ImpossibleTarget(str(UnknownName(self.kind, self.name, names)))
             return [ObjectRef(kind=self.kind, name=name) for name in like]
         workload = target.api.store.get("deployments.apps", namespace, self.node_of)
-        pods = [] if workload is None else ready_pods_of(target.api.store, workload)
+        if workload is None:
+            raise missing(ObjectRef(kind="Deployment", name=self.node_of), target.api, namespace)
+        pods = ready_pods_of(target.api.store, workload)
         if not pods:
             raise ImpossibleTarget(f"no ready pod of Deployment/{self.node_of} tells a node")
         return [ObjectRef(kind="Node", name=pods[0]["spec"]["nodeName"])]

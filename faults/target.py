@@ -152,6 +152,9 @@ def missing(ref: ObjectRef, api: Api, namespace: str) -> ImpossibleTarget:
     names = [name_of(one) for one in api.store.objects(resource, where)]
     close = nearest(name, names)
     offer = f"; the nearest are {', '.join(close)}" if close else ""
+    elsewhere = [namespace_of(one) for one in api.store.objects(resource) if where and name_of(one) == name]
+    if elsewhere:
+        offer = f"; there is one in namespace {elsewhere[0]}"
     return ImpossibleTarget(f"there is no {ref}" + (f" in namespace {where}" if where else "") + offer)
 
 

@@ -6,7 +6,7 @@ plane, and what the next loss would take are looked at here, in the world as it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -133,7 +133,12 @@ def _unserved(world: World, twin: World, namespace: str) -> Iterator[str]:
     for service in store.objects("services", namespace):
         name, spec = name_of(service), service["spec"]
         known = usual.get("services", namespace, name)
-        if known is None or spec.get("type") == "ExternalName":
+        if known is None or known["spec"].get("type") == "ExternalName":
+            continue
+        if spec.get("type") == "ExternalName":
+            host = spec.get("externalName", "")
+            if known["spec"].get("selector") and not _is_here(world, host):
+                yield f"the Service {name} is an alias of {host}, and leads to pods without the incident"
             continue
         if known["spec"].get("selector") and not spec.get("selector"):
             yield f"the addresses of Service {name} are kept by hand"
@@ -142,6 +147,15 @@ def _unserved(world: World, twin: World, namespace: str) -> Iterator[str]:
         wanted = {port["port"] for port in spec.get("ports") or ()}
         for port in [one for one in dead if one in wanted][:1]:
             yield f"nobody answers at port {port} of Service {name}, and somebody does without the incident"
+
+
+def _is_here(world: World, host: str) -> bool:
+    """Whether a name is that of a Service of the cluster: `NAME.NAMESPACE.svc`, with or without the domain."""
+    name, _, rest = host.partition(".")
+    namespace, _, domain = rest.partition(".")
+    return domain.rstrip(".") in ("svc", "svc.cluster.local") and (
+        world.api.store.get("services", namespace, name) is not None
+    )
 
 
 def _unreached(world: World, twin: World, namespace: str, nodes: list[str]) -> Iterator[str]:
@@ -265,8 +279,12 @@ def _made_by(pod: ApiObject) -> str:
     return owner["name"].rpartition("-")[0] if owner["kind"] == "ReplicaSet" else str(owner["name"])
 
 
-def piled(world: World, namespace: str) -> list[str]:
-    """Workloads of which most of many pods run on one of several open nodes, one text each."""
+def piled(world: World, namespace: str, bound: Collection[str] = ()) -> list[str]:
+    """Workloads of which most of many pods run on one of several open nodes, one text each.
+
+    Args:
+        bound: names of those that a circumstance of the incident may bind to a node: that may stay as it is.
+    """
     nodes = [one for one in world.api.store.objects("nodes") if _is_open(one) and is_node_ready(one)]
     found = []
     for (where, name), pods in _by_workload(world).items() if len(nodes) >= NODES_MIN else ():
@@ -274,6 +292,11 @@ def piled(world: World, namespace: str) -> list[str]:
         for pod in pods:
             counts[pod["spec"]["nodeName"]] = counts.get(pod["spec"]["nodeName"], 0) + 1
         node, most = max(counts.items(), key=itemgetter(1))
-        if where == namespace and len(pods) >= PODS_PER_NODE * len(nodes) and most > MOST * len(pods):
+        if (
+            where == namespace
+            and name not in bound
+            and len(pods) >= PODS_PER_NODE * len(nodes)
+            and most > MOST * len(pods)
+        ):
             found.append(f"{most} of {len(pods)} pods of {name} run on {node}, and {len(nodes)} nodes take pods")
     return found

@@ -56,6 +56,11 @@ class Norm:
     lived_ns: int = 0
     eased: Vitals | None = None
 
+    @property
+    def bound(self) -> tuple[str, ...]:
+        """Workloads that circumstances of the incident were aimed at: they may stay where these put them."""
+        return tuple(step.target.name for step in self.task.incident if step.harmless and step.target is not None)
+
     def worse(self, seen: Vitals) -> list[str]:
         """In which ways what was seen is worse than normal, and than what the reference fix makes of it."""
         found = seen.worse_than(self.rest)
@@ -65,7 +70,7 @@ class Norm:
         """What is unfinished now or was worse than normal in the last nanoseconds."""
         namespace = self.task.namespace
         return [
-            *failings(world, namespace, self.critical),
+            *failings(world, namespace, self.critical, self.bound),
             *self.worse(vitals(world, namespace, lasts_ns)),
         ]
 
@@ -104,7 +109,7 @@ class Trial(ABC):
                 return ""
             found = found or ["it is not complete"]
             unserved = vitals(world, norm.task.namespace, LOOK_NS).collapsed
-            complete = not failings(world, norm.task.namespace, norm.critical)
+            complete = not failings(world, norm.task.namespace, norm.critical, norm.bound)
             collapsed = collapsed + 1 if unserved and complete else 0
             if collapsed >= COLLAPSED_LOOKS or world.sim.now >= end_ns:
                 return "; ".join(found[:2])

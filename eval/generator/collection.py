@@ -16,9 +16,8 @@ from simcluster.engine.clock import DAY
 from simcluster.engine.content import Library
 from simcluster.engine.streams import Streams
 from simcluster.eval.generator.suite import text_of
-from simcluster.eval.proof.pairs import FIRST_AT, Pair, fit, healthy, task_of
+from simcluster.eval.proof.pairs import Pair, bare, fit, healthy, task_of
 from simcluster.faults import registry
-from simcluster.faults.steps import Aim, IncidentStep
 from simcluster.tasks.model import Diagnoses, Task, Ticket, resolve
 from simcluster.world import World
 
@@ -198,14 +197,12 @@ def _instance(kind: Type, number: int, known: _Known, library: Library | None) -
     pair = known.pairs[number % len(known.pairs)]
     task = task_of(kind.app, pair, library)
     truth = resolve(task, known.world, library).truth
-    aim = Aim(kind=pair.ref.kind, name=pair.ref.name, namespace=pair.namespace)
-    bare = {"fault": pair.fault, "at": FIRST_AT, "target": aim, "params": pair.params}  # as people write it
     claim = {"component": truth.component, "mechanism": truth.mechanism, "details": dict(truth.details)}
     system = kind.app.partition("-")[2] if kind.app == BOUTIQUE else kind.app.replace("-", "")
     return task.model_copy(
         update={
             "id": f"{PREFIX}-{system}-{kind.label.replace('_', '-')}-{number + 1:02d}",
-            "incident": (IncidentStep.model_validate(bare),),
+            "incident": (bare(pair),),
             "ticket": Ticket.model_validate({"after": ASKED_AFTER, "text": kind.asks}),
             "age": DAY * stream.choice(list(AGES_D)),
             "reference_diagnoses": Diagnoses(right=(claim,), plausible_but_wrong=("nothing is wrong",)),

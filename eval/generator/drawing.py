@@ -20,7 +20,7 @@ from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.start import Starts
 from simcluster.eval.proof.deeds import filled
 from simcluster.eval.proof.mending import marks_by_kind, repairs
-from simcluster.eval.proof.pairs import Pair, fit, task_of, worse
+from simcluster.eval.proof.pairs import Pair, bare, fit, task_of, worse
 from simcluster.eval.worlds.healthy import HEALTHY, NotAnIncident
 from simcluster.faults import registry
 from simcluster.faults.draws import LEVELS
@@ -46,6 +46,14 @@ FIXES = ("merged", "made_again", "taken_away", "enabled_and_started")
 WORLD_SEED = 0
 
 
+class _Found(NamedTuple):
+    """An incident that is noticed: of what, its task, and the episode of it at the page."""
+
+    pairs: tuple[Pair, ...]
+    task: Task
+    episode: Episode
+
+
 class Member(NamedTuple):
     """One incident of a set. `key` is the same for two that nobody should have to solve both."""
 
@@ -61,36 +69,36 @@ def member(seed: int, index: int, taken: Collection[str] = (), library: Library 
     """
     stream = Streams(seed).stream("fresh", index)
     calm = stream.integer(0, CALM_ONE_IN) == 0
+    name = f"fresh-{seed}-{index:03d}"
     for app, pair in _candidates(seed, index, stream, library):
         key = f"{app} {pair.id}"
         if key in taken:
             continue
         level = stream.integer(0, LEVELS)
-        age = DAY * stream.choice(list(AGES_D))
+        age = max(DAY * stream.choice(list(AGES_D)), YOUNGEST_NS)
         noise = stream.choice(list(NOISES))
         if calm:
             quiet = _without_fault(app, pair, stream, library)
             if quiet is not None:
-                name = f"fresh-{seed}-{index:03d}"
-                made = {"id": name, "noise": noise, "age": max(age, YOUNGEST_NS), "title": quiet.title}
+                made = {"id": name, "noise": noise, "age": age, "title": quiet.title}
                 return Member(f"{app} calm {index}", quiet.model_copy(update=made))
-        found = _bitten(app, pair, level, age, library)
+        found = _bitten(app, pair, level, library)
         if found is None:
             continue
         if stream.integer(0, COMPOSED_ONE_IN) == 0:
             found = _composed(found, app, seed, index, stream, library)
-        name = f"fresh-{seed}-{index:03d}"
-        return Member(key, _task_of(found, library).model_copy(update={"id": name, "noise": noise}))
+        found = _paged(found.pairs, found.task.model_copy(update={"age": age}), library) or found
+        return Member(key, _task_of(found).model_copy(update={"id": name, "noise": noise}))
     raise NotAnIncident(f"incident {index} of seed {seed}: nothing that was drawn is noticed")
 
 
 def _candidates(seed: int, index: int, stream: Stream, library: Library | None) -> Iterator[tuple[str, Pair]]:
-    """Pairs in the order in which they are tried: the faults in turn over a set, applications and components drawn."""
-    faults = list(registry.ids(library))
+    """Pairs in the order in which they are tried: each member of a set begins with another fault, all else is drawn."""
+    faults = [one for one in registry.ids(library) if _lasts(one, library)]
     Streams(seed).stream("fresh", "faults").shuffle(faults)
-    for fault in (*faults[index % len(faults) :], *faults[: index % len(faults)]):
-        if not registry.mechanisms()[registry.load(fault, library).mechanism].lasting:
-            continue
+    own = faults.pop(index % len(faults))
+    stream.shuffle(faults)
+    for fault in (own, *faults):
         apps = used_applications(library)
         stream.shuffle(apps)
         for app in apps:
@@ -100,6 +108,10 @@ def _candidates(seed: int, index: int, stream: Stream, library: Library | None) 
                 break
 
 
+def _lasts(fault: str, library: Library | None) -> bool:
+    return registry.mechanisms()[registry.load(fault, library).mechanism].lasting
+
+
 def _without_fault(app: str, pair: Pair, stream: Stream, library: Library | None) -> Task | None:
     """The no-fault twin of the incident of a pair; None: the pair makes no task."""
     try:
@@ -107,7 +119,7 @@ def _without_fault(app: str, pair: Pair, stream: Stream, library: Library | None
     except ValueError:  # nothing of it lasts, or its parameters take no such value
         return None
     made = stream.choice([calm_of, healed_of])(task)
-    return made if _paged(made, library) is not None else None
+    return made if _paged((pair,), made, library) is not None else None
 
 
 def used_applications(library: Library | None = None) -> list[str]:
@@ -115,34 +127,44 @@ def used_applications(library: Library | None = None) -> list[str]:
     return sorted(one.behaviour.application for one in applications(library) if app_case(one).users is not None)
 
 
-def _bitten(app: str, pair: Pair, level: int, age_ns: int, library: Library | None) -> Episode | None:
-    """The paged episode of a fault, at the drawn magnitude or the first worse one that is noticed; None: none is."""
-    for one in worse(pair, level, library) or [pair]:
-        try:
-            task = task_of(app, one, library)
-        except ValueError:  # nothing of it lasts, or its parameters take no such value
-            continue
-        episode = _paged(task.model_copy(update={"age": max(age_ns, YOUNGEST_NS)}), library)
-        if episode is not None:
-            return episode
-    return None
+def _bitten(app: str, pair: Pair, level: int, library: Library | None) -> _Found | None:
+    """A fault at the drawn magnitude, or the first worse one that is noticed; None: none is.
+
+    It is tried in the world in which pairs are found. The worst comes first: where not even that is noticed, none is.
+    """
+    *milder, worst = worse(pair, level, library) or [pair]
+    found = _tried(app, worst, library)
+    if found is not None:
+        for one in milder:
+            noticed = _tried(app, one, library)
+            if noticed is not None:
+                return noticed
+    return found
 
 
-def _paged(task: Task, library: Library | None) -> Episode | None:
+def _tried(app: str, pair: Pair, library: Library | None) -> _Found | None:
+    try:
+        task = task_of(app, pair, library)
+    except ValueError:  # nothing of it lasts, or its parameters take no such value
+        return None
+    return _paged((pair,), task, library)
+
+
+def _paged(pairs: tuple[Pair, ...], task: Task, library: Library | None) -> _Found | None:
     """The episode of a task at its page, without noise; None if it is impossible, or nobody is paged."""
     try:
-        return Starts(1, HEALTHY).start(task, WORLD_SEED, library=library)
+        return _Found(pairs, task, Starts(1, HEALTHY).start(task, WORLD_SEED, library=library))
     except (ImpossibleTarget, NotAnIncident):
         return None
 
 
-def _composed(first: Episode, app: str, seed: int, index: int, stream: Stream, library: Library | None) -> Episode:
+def _composed(first: _Found, app: str, seed: int, index: int, stream: Stream, library: Library | None) -> _Found:
     """Two incidents as one, if another is found that is noticed alone and goes together with the first."""
     count, task = len(registry.ids(library)), first.task
     for other, pair in _candidates(seed, (index + 1 + stream.integer(0, count)) % count, stream, library):
         if other != app:
             continue
-        second = _bitten(app, pair, LEVELS - 1, task.age or 0, library)
+        second = _bitten(app, pair, LEVELS - 1, library)
         if second is None:
             return first
         late = [step.model_copy(update={"at": step.at + APART_NS}) for step in second.task.incident]
@@ -152,23 +174,30 @@ def _composed(first: Episode, app: str, seed: int, index: int, stream: Stream, l
             both = both.model_copy(update={"stated": derived(both, library)})
         except ValueError:
             return first
-        return _paged(both, library) or first
+        return _paged((*first.pairs, pair), both, library) or first
     return first
 
 
-def _task_of(episode: Episode, library: Library | None) -> Task:
-    """The task of a paged episode: with the fix and the diagnosis that follow from what was changed."""
-    task, means = episode.task, meanings()
-    causes = [one for one in episode.incident.mechanisms.values() if one.lasting]
+def _task_of(found: _Found) -> Task:
+    """The task of a noticed incident, with the fix and the diagnosis that follow from what was changed."""
+    means = meanings()
+    causes = [
+        one
+        for index, one in found.episode.incident.mechanisms.items()
+        if one.lasting and not found.episode.incident.steps[index].harmless
+    ]
     claims = [
         {"component": str(one.ref), "mechanism": means.get(one.family, one.family), "details": one.details}
         for one in causes
     ]
-    data = task.model_dump(by_alias=True, exclude={"stated"})
-    data["reference_fixes"] = [[step.model_dump() for step in fix] for fix in _fixes(episode)]
+    data = found.task.model_dump(by_alias=True, exclude={"stated"})
+    data["incident"] = [
+        bare(pair, late=number * APART_NS).model_dump(exclude_defaults=True) for number, pair in enumerate(found.pairs)
+    ]
+    data["reference_fixes"] = [[step.model_dump() for step in fix] for fix in _fixes(found.episode)]
     data["reference_diagnoses"] = {"right": [{"claims": claims}], "plausible_but_wrong": ["nothing is wrong"]}
     made = Task.model_validate(data)
-    return made.model_copy(update={"stated": derived(made, library)})
+    return made.model_copy(update={"stated": found.task.truth})
 
 
 def _fixes(episode: Episode) -> list[list[Step]]:

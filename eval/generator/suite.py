@@ -21,6 +21,8 @@ from simcluster.tasks.model import Task
 PREFIX = "fresh:"
 #: The most incidents of a set: beyond it faults on components of one application come again.
 MOST = 500
+#: Begins the first line of a task's file: what nobody should have to solve twice.
+_KEY = "# "
 
 
 class Fresh(NamedTuple):
@@ -56,30 +58,42 @@ def generated(wanted: Fresh, jobs: int = 1, library: Library | None = None) -> I
     Raises:
         NotAnIncident: nothing that is drawn for one of them is noticed.
     """
-    taken: list[str] = []
-    for index, one in enumerate(_drawn(wanted, jobs, library)):
-        found = one if one.key not in taken else member(wanted.seed, index, taken, library)
-        taken.append(found.key)
-        yield found.task
+    yield from (one.task for one in _members(wanted, list(range(wanted.size)), {}, jobs, library))
 
 
-def _drawn(wanted: Fresh, jobs: int, library: Library | None) -> Iterator[Member]:
+def _members(
+    wanted: Fresh, numbers: list[int], known: dict[int, str], jobs: int, library: Library | None
+) -> Iterator[Member]:
+    """The members of these numbers, where the keys of some others are known; a key that came before is drawn again."""
+    keys = dict(known)
+    for index, one in zip(numbers, _drawn(wanted, numbers, jobs, library), strict=True):
+        before = [key for other, key in keys.items() if other < index]
+        found = one if one.key not in before else member(wanted.seed, index, before, library)
+        keys[index] = found.key
+        yield found
+
+
+def _drawn(wanted: Fresh, numbers: list[int], jobs: int, library: Library | None) -> Iterator[Member]:
     """Each by itself, whatever the others are."""
-    if min(jobs, wanted.size) <= 1:
-        yield from (member(wanted.seed, index, (), library) for index in range(wanted.size))
+    if min(jobs, len(numbers)) <= 1:
+        yield from (member(wanted.seed, index, (), library) for index in numbers)
         return
-    with ProcessPoolExecutor(min(jobs, wanted.size), multiprocessing.get_context("spawn")) as pool:
-        futures = [pool.submit(member, wanted.seed, index, (), library) for index in range(wanted.size)]
+    with ProcessPoolExecutor(min(jobs, len(numbers)), multiprocessing.get_context("spawn")) as pool:
+        futures = [pool.submit(member, wanted.seed, index, (), library) for index in numbers]
         yield from (future.result() for future in futures)
 
 
 def written(wanted: Fresh, folder: Path, jobs: int = 1, library: Library | None = None) -> list[str]:
     """Paths of task files of a set in a folder; those that are there already stay as they are. Raises NotAnIncident."""
     paths = [folder / f"fresh-{wanted.seed}-{index:03d}.yaml" for index in range(wanted.size)]
-    if not all(path.is_file() for path in paths):
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, task in zip(paths, generated(wanted, jobs, library), strict=True):
-            path.write_text(text_of(task))
+    there = {index: path.read_text() for index, path in enumerate(paths) if path.is_file()}
+    known = {index: text.partition("\n")[0].removeprefix(_KEY) for index, text in there.items()}
+    missing = [index for index in range(wanted.size) if index not in there]
+    folder.mkdir(parents=True, exist_ok=True)
+    for index, one in zip(missing, _members(wanted, missing, known, jobs, library), strict=True):
+        half = paths[index].with_suffix(".part")
+        half.write_text(f"{_KEY}{one.key}\n{text_of(one.task)}")
+        half.rename(paths[index])
     return [str(path) for path in paths]
 
 

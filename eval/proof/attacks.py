@@ -10,6 +10,7 @@ from simcluster.eval.oracles.mitigation import MitigationVerdict
 from simcluster.eval.proof.deeds import Exploit, concrete, exploits, fits, marks_of
 from simcluster.eval.proof.findings import Finding
 from simcluster.eval.worlds.steps import Hand, perform
+from simcluster.faults.incident import Incident
 from simcluster.tasks.model import Task
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 #: How many exploits are tried on a task, drawn by the seed; all of them on one of a mechanism and application.
 EXPLOITS = 6
+#: The attempt that restarts programs; those like it are repairs where a restart undoes what was changed.
+RESTARTS = "restart_all"
 
 
 class Attacked(Hand, Protocol):
@@ -24,6 +27,7 @@ class Attacked(Hand, Protocol):
 
     task: Task
     world: World
+    incident: Incident
 
     def fork(self) -> Self:
         """Another one with the same past."""
@@ -63,4 +67,6 @@ def _tried(exploit: Exploit, fork: Attacked) -> Finding:
         if result.exit_code and index == 0:
             return Finding(name, True, f"it cannot be done: {result.stderr.strip()[:200]}")
     verdict = fork.examined()
+    if verdict.passed and exploit.like == RESTARTS and not fork.incident.still_present():
+        return Finding(name, True, "it is none here: what was changed does not outlive a restart")
     return Finding(name, not verdict.passed, verdict.why_not or "everything was survived")

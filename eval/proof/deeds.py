@@ -115,11 +115,16 @@ def marks_of(world: World, task: Task) -> dict[str, str]:
         elsewhere = workloads[(foreign or others)[0]]
         found |= {
             "other": _named(workloads[others[0]]),
-            "labels": json.dumps(_labels(workloads[others[0]])),
+            "labels": in_quotes(_labels(workloads[others[0]])),
             "elsewhere": _named(elsewhere),
             "foreign": _image(elsewhere),
         }
     return found
+
+
+def in_quotes(value: object) -> str:
+    """JSON that can stand between a shell's single quotes."""
+    return json.dumps(value).replace("'", "\\u0027")
 
 
 def _named(workload: ApiObject) -> str:

@@ -1,14 +1,14 @@
 """`check` repairs by itself: right repairs that follow from the changed facts alone, each on a fork; all must pass.
 
 A repair is a small list of steps with marks for the object and its values before the incident. Which facts it fits, it
-says by one word: any `object` of the application, a `deployment`, a Service's `selector`, a value that can be written
-otherwise (`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose hardware is wrong; an object that is
-`missing`, and one that is `extra`. Where several objects were changed, it is done to each, and fits if it fits all.
+says by one word: any `object` of the application, one that can be made anew `alone`, a `deployment`, one for which
+no ticket asks by its name and that may be `renamed`, a Service's `selector`, a value that can be written otherwise
+(`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose hardware is wrong; an object that is `missing`,
+and one that is `extra`. Where several objects were changed, it is done to each, and fits if it fits all.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,7 @@ from simcluster.engine import format_rfc3339
 from simcluster.engine.content import Content, load_content
 from simcluster.engine.streams import Streams
 from simcluster.eval.oracles.mitigation import MitigationVerdict
-from simcluster.eval.proof.deeds import filled
+from simcluster.eval.proof.deeds import filled, in_quotes
 from simcluster.eval.proof.findings import Finding
 from simcluster.eval.trajectory import Recorder
 from simcluster.eval.worlds.steps import Hand, perform
@@ -44,12 +44,18 @@ FILE = Path(__file__).parent / "repairs" / "repairs.yaml"
 REPAIRS = 3
 #: What a world mended by its record may need: a restart after the longest back-off (300 s, MaxContainerBackOff).
 MENDED = "330s"
+#: How long users are kept away: longer than any caller waits for an answer and asks again.
+AWAY = "120s"
 #: What a cluster adds to an object by itself.
 _OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
 #: Kinds that programs read when they start: who mends one makes its readers anew.
 _WITH_READERS = {"configmap": "ConfigMap", "secret": "Secret"}
+#: Kinds with which all goes that is in them.
+_HOLDERS = ("Namespace", "CustomResourceDefinition")
 #: Parts of a node that its pods need and that it can do without.
 _HARDWARE = ("cpu", "fan", "nic", "clock", "sysctl", "steal")
+#: What a node passes on for others by (sysctl).
+FORWARDING = "ip_forward"
 _OWN_NOTES = ("kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision")
 
 
@@ -64,8 +70,8 @@ class Repair(Content):
     """
 
     id: str
-    of: Literal["object", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit", "node",
-                "missing", "extra"]  # fmt: skip
+    of: Literal["object", "alone", "spec", "given", "deployment", "renamed", "selector", "route", "spelling",
+                "cpu", "unit", "node", "missing", "extra"]  # fmt: skip
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
 
@@ -126,9 +132,20 @@ def _tried(repair: Repair, marks: list[dict[str, str]], fork: Mended) -> Finding
         place = Place(_WITH_READERS.get(kind, ""), fork.task.namespace, of)
         for pod in readers_at_start(fork.world.api.store, place):
             fork.kubectl(f"delete pod {name_of(pod)} -n {namespace_of(pod)}")
+        for job in _unfinished(fork.world, fork.task.namespace, of) if kind == "cronjob" else ():
+            fork.kubectl(f"delete job {name_of(job)} -n {fork.task.namespace}")
     fork.wait("90s")
     verdict = fork.examined()
     return Finding(name, verdict.passed, verdict.why_not)
+
+
+def _unfinished(world: World, namespace: str, cronjob: str) -> list[ApiObject]:
+    """Jobs that a CronJob has made as it was, and that have not ended: who mends it ends them, too."""
+    return [
+        job
+        for job in world.api.store.objects("jobs.batch", namespace)
+        if (controller_of(job) or {}).get("name") == cronjob and (job.get("status") or {}).get("active")
+    ]
 
 
 def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> dict[str, list[dict[str, str]]]:
@@ -138,6 +155,8 @@ def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> d
         for f in facts
         if f.place.namespace in (task.namespace, "") and not f.place.part and f.place.kind not in (IMAGE, LOAD)
     ]
+    if any(fact.place.part and fact.place.kind != "Node" for fact in facts):
+        ours = []  # what pods have besides, their ways and what their stores keep, no manifest sets right
     places = list(dict.fromkeys(fact.place for fact in ours))
     found: dict[str, list[dict[str, str]]] = {kind: [marks] for kind, marks in _of_nodes(world, facts).items()}
     for place in places:
@@ -157,27 +176,31 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
         entry = resource_of(place.kind, world.api.resources.all)
         if changed[0].before is None or entry is None:
             return {"extra": marks}
-        return {"missing": marks | {"manifest": json.dumps(manifest_of(place, entry.api_version, changed[0].before))}}
+        return {"missing": marks | {"manifest": in_quotes(manifest_of(place, entry.api_version, changed[0].before))}}
     if stored is None:
         return {}
     marks = _of_object(stored, changed)
-    found = {"object": marks}
+    found = {"object": marks} | ({} if place.kind in _HOLDERS else {"alone": marks})
     if all(fact.path.startswith("spec") for fact in changed):
         found["spec"] = marks
     if all(fact.before is not None for fact in changed):  # who applies takes nothing away that others have set
         found["given"] = marks
     if place.kind == "Deployment":
         found["deployment"] = marks
+        asked = [check.args.get("deployment") for check in task.accepted_when if task.ticket is not None]
+        if place.name not in asked:
+            found["renamed"] = marks
     for fact in changed:
         if place.kind == "Service" and fact.path.startswith("spec.selector") and fact.before is None:
-            found["selector"] = marks | {"label": json.dumps({_key_of(fact): fact.after})}
+            if not _carried(world, place, _key_of(fact), fact.after):
+                found["selector"] = marks | {"label": in_quotes({_key_of(fact): fact.after})}
             callers = _callers(world, task.namespace, stored)
             found |= {"route": marks | callers} if callers else {}
         if fact.path.endswith("limits.cpu") and fact.after is not None:
             found["cpu"] = marks
     respelled = _respelled(stored, changed, task.namespace)
     if respelled is not None:
-        found["spelling"] = marks | {"respelled": json.dumps(respelled)}
+        found["spelling"] = marks | {"respelled": in_quotes(respelled)}
     return found
 
 
@@ -192,10 +215,10 @@ def _of_object(stored: ApiObject, changed: list[ChangedFact]) -> dict[str, str]:
     return {
         "object": f"{stored['kind'].lower()}/{name_of(stored)}",
         "name": name_of(stored),
-        "manifest": json.dumps(right),
-        "copy": json.dumps(copy),
-        "patch": json.dumps(merge_patch(now, right)),
-        "spec": json.dumps(right.get("spec")),
+        "manifest": in_quotes(right),
+        "copy": in_quotes(copy),
+        "patch": in_quotes(merge_patch(now, right)),
+        "spec": in_quotes(right.get("spec")),
     }
 
 
@@ -213,6 +236,15 @@ def _plain(stored: ApiObject) -> Json:
 def _key_of(fact: ChangedFact) -> str:
     """The label that a changed selector asks for."""
     return fact.path.removeprefix("spec.selector").strip(".[]")
+
+
+def _carried(world: World, service: Place, label: str, value: object) -> bool:
+    """Whether pods of a Deployment of another name than the Service carry a label: they would go on being chosen."""
+    return any(
+        (one["spec"]["template"]["metadata"].get("labels") or {}).get(label) == value
+        for one in world.api.store.objects("deployments.apps", service.namespace)
+        if name_of(one) != service.name
+    )
 
 
 def _callers(world: World, namespace: str, service: ApiObject) -> dict[str, str]:
@@ -254,6 +286,8 @@ def _of_nodes(world: World, facts: tuple[ChangedFact, ...]) -> dict[str, dict[st
         node = world.api.store.get("nodes", "", place.name)
         if place.part.startswith("unit/") and place.name not in off:
             found.setdefault("unit", {"node": place.name, "unit": place.part.removeprefix("unit/")})
+        elif FORWARDING in fact.path:
+            continue  # who comes in through the node is not passed on, wherever the pods are
         elif place.part.partition("/")[0] in _HARDWARE and node is not None and ready_status(node) == "True":
             found.setdefault("node", {"node": place.name})
     return found
@@ -263,7 +297,8 @@ def restored(fork: Mended) -> Finding:
     """Mended by the record alone: what was changed is as it was, and nothing else is touched.
 
     Where programs have forgotten meanwhile what they agreed on when they started (who is registered where), that is not
-    enough: then pods that have lived through the incident are made anew besides.
+    enough: then pods that have lived through the incident are made anew besides. Where what the incident set going
+    keeps itself going (callers that ask again and again), users are kept away for a while.
     """
     name = "what its record says mends it"
     wrong = (*fork.incident.facts(harmless=False), *fork.incident.lost())
@@ -271,17 +306,37 @@ def restored(fork: Mended) -> Finding:
         restore(fork.world, [fact for fact in wrong if fact.place.kind != IMAGE])
     except NoKnob as error:
         return Finding(name, True, f"it cannot be mended by anybody: {error}")
+    first, anew, shed = fork, fork.fork(), fork.fork()
+    first.wait(MENDED)
+    verdict = first.examined()
+    if verdict.passed:
+        return Finding(name, True)
+    for said, other, how in (("pods made anew", anew, _pods_anew), ("users kept away for a while", shed, _users_away)):
+        if how(other):
+            other.wait(MENDED)
+            if other.examined().passed:
+                return Finding(f"{name}, and {said}", True, verdict.why_not)
+    return Finding(name, False, verdict.why_not)
+
+
+def _pods_anew(fork: Mended) -> bool:
+    """Delete what has lived through the incident; whether there is anything."""
     older = _lived_through(fork)
-    other = fork.fork()
-    fork.wait(MENDED)
-    verdict = fork.examined()
-    if verdict.passed or not older:
-        return Finding(name, verdict.passed, verdict.why_not)
-    other.wait(MENDED)
-    other.kubectl(f"delete pod {' '.join(older)} -n {other.task.namespace}")
-    other.wait(MENDED)
-    again = other.examined()
-    return Finding(f"{name}, and pods made anew" if again.passed else name, again.passed, verdict.why_not)
+    if older:
+        fork.wait(MENDED)
+        fork.kubectl(f"delete pod {' '.join(older)} -n {fork.task.namespace}")
+    return bool(older)
+
+
+def _users_away(fork: Mended) -> bool:
+    """Stop the entry of the users until nothing is in flight, and start it again; whether it is a Deployment."""
+    where, entry = fork.task.namespace, fork.task.users.entry.partition(".")[0]
+    found = fork.world.api.store.get("deployments.apps", where, entry)
+    if found is not None:
+        fork.kubectl(f"scale deployment {entry} -n {where} --replicas=0")
+        fork.wait(AWAY)
+        fork.kubectl(f"scale deployment {entry} -n {where} --replicas={found['spec'].get('replicas', 1)}")
+    return found is not None
 
 
 def _lived_through(fork: Mended) -> list[str]:

@@ -209,10 +209,15 @@ def sampled(pairs: list[Pair], seed: int, count: int) -> list[Pair]:
     return found
 
 
-def _step(pair: Pair, library: Library | None) -> IncidentStep:
+def bare(pair: Pair, late: int = 0) -> IncidentStep:
+    """The step of a pair as people write it, so many nanoseconds later than the first."""
     aim = Aim(kind=pair.ref.kind, name=pair.ref.name, namespace=pair.namespace)
-    step = {"fault": pair.fault, "at": FIRST_AT, "target": aim, "params": pair.params}
-    return completed(IncidentStep.model_validate(step), library)
+    step = IncidentStep.model_validate({"fault": pair.fault, "at": FIRST_AT, "target": aim, "params": pair.params})
+    return step.model_copy(update={"at": step.at + late})
+
+
+def _step(pair: Pair, library: Library | None) -> IncidentStep:
+    return completed(bare(pair), library)
 
 
 def task_of(app: str, pair: Pair, library: Library | None = None) -> Task:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pydantic import field_validator
+
 from simcluster.api.objects import Json
-from simcluster.api.quantity import to_millicores
+from simcluster.api.quantity import QuantityError, to_millicores
 from simcluster.engine.content import Content
 from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import redeploy
@@ -16,6 +18,15 @@ class CpuParams(Content):
 
     limit: str
     container: str = ""
+
+    @field_validator("limit")
+    @classmethod
+    def _quantity(cls, value: str) -> str:
+        try:
+            to_millicores(value)
+        except QuantityError:
+            raise ValueError(f"{value!r} is no quantity of CPU; write one like 20m or 0.5") from None
+        return value
 
 
 class ContainerCpu(ContainerMechanism):

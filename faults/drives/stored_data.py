@@ -9,9 +9,9 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from simcluster.api.objects import ApiObject
+from simcluster.api.objects import ApiObject, name_of
 from simcluster.api.store import Store
-from simcluster.engine.content import Content
+from simcluster.engine.content import Content, UnknownName
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, Host, ImpossibleTarget
 from simcluster.models.machine.storage import BLOCK, Disk, FileSystem
@@ -88,7 +88,10 @@ class StoredMechanism(Mechanism):
         host: Host | None = target.machines.get(self.ref.name)
         place = place_of(target.api.store, self.namespace, self.params.claim)
         if host is None or place is None or place.node != self.ref.name:
-            raise ImpossibleTarget(f"no volume of claim {self.params.claim} lies on {self.ref}")
+            claim, store = self.params.claim, target.api.store
+            claims = [name_of(one) for one in store.objects("persistentvolumeclaims", self.namespace)]
+            offer = f"the nearest that fits is Node/{place.node}" if place else str(UnknownName("claim", claim, claims))
+            raise ImpossibleTarget(f"no volume of claim {claim} lies on {self.ref}; {offer}")
         return host.files_at(place.folder)
 
     def disk(self, target: FaultTarget) -> Disk:

@@ -41,13 +41,24 @@ class OpenRequests:
         if surplus > 0:
             self.starts, self.numbers = self.starts[surplus:], self.numbers[surplus:]
 
-    def end(self, key: int, since_ns: int, t_ns: int, took: Index) -> tuple[Index, Index, Index, Index]:
-        """Requests that take so long end in a tick: which of them do, when they began and end, and their numbers."""
+    def end(
+        self, key: int, since_ns: int, t_ns: int, took: Index, longest_ns: int = 1 << 60
+    ) -> tuple[Index, Index, Index, Index]:
+        """Requests that take so long end in a tick: which of them do, when they began and end, and their numbers.
+
+        Who would be there for more than `longest_ns` at its end ends first: hardly any request takes longer.
+        """
         count = min(len(took), len(self.starts))
         ends = since_ns + 1 + (uniform_run(key, len(took)) * (t_ns - since_ns)).astype(np.int64)
         which = np.argsort(ends - took, kind="stable")[:count]
         ramp = np.arange(count)
-        place = np.searchsorted(self.starts, (ends - took)[which])
+        wanted = (ends - took)[which]
+        place = np.searchsorted(self.starts, wanted)
+        if count:
+            older = np.maximum(place - 1, 0)
+            place -= wanted - self.starts[older] < self.starts[np.minimum(place, len(self.starts) - 1)] - wanted
+            place = np.maximum(place, 0)
+        place[: int(np.searchsorted(self.starts, t_ns - longest_ns))] = 0
         place = np.maximum.accumulate(np.minimum(place, len(self.starts) - count + ramp) - ramp) + ramp
         starts, numbers = self.starts[place], self.numbers[place]
         stays = np.ones(len(self.starts), dtype=bool)

@@ -19,6 +19,9 @@ from simcluster.telemetry.logs import LogFile
 
 Index = NDArray[np.int64]
 
+#: Share of requests that take no longer than the longest ones.
+LONGEST = np.array([0.999])
+
 
 class RequestWriter:
     """Remembers the ticks whose requests have not all ended, and where queues are followed those that are inside.
@@ -117,7 +120,9 @@ class RequestWriter:
         fatal = [failed for failed in each.failed if failed.call.required]
         took = [each.took.drawn(uniform_run(mix(key, 2), each.served))]
         took += [np.full(failed.calls, math.floor(failed.before.mean + failed.after_ns)) for failed in fatal]
-        which, starts, ends, numbers = inside.end(mix(key, 3), since_ns, t_ns, np.concatenate(took).astype(np.int64))
+        longest = max(math.floor(each.took.drawn(LONGEST)[0]), *(int(part[-1]) for part in took[1:] if len(part)), 0)
+        drawn = np.concatenate(took).astype(np.int64)
+        which, starts, ends, numbers = inside.end(mix(key, 3), since_ns, t_ns, drawn, longest)
         group = np.repeat(np.arange(len(took)), [len(part) for part in took])[which]
         found = []
         for place, log, status, cause in [

@@ -26,6 +26,7 @@ from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.process import StartFailure
 from simcluster.models.machine.program import ProgramCatalog
+from simcluster.models.machine.shell.files import Layer
 
 #: Durations: log-normal (median, sigma). From "ContainerCreating" to "Pulling" the recorded
 #: nodes took 0.42-0.45 s, volume set-up and sandbox together; Created and Started follow
@@ -76,6 +77,7 @@ class Runtime:
         self.on_stop: Callable[[], None] | None = None
         self._when_exited = self._exited  # one object for all containers: a fork copies it once
         self.sandboxes: dict[str, Sandbox] = {}  # pod uid ->
+        self.left: dict[str, dict[str, Layer]] = {}  # pod uid -> its volumes, while it has no sandbox
         self.runs: dict[str, dict[str, list[Container]]] = {}  # pod uid -> name -> newest first, at most two
         #: What groups that are gone have counted in their parents: path -> file and key -> count
         self.past_groups: dict[str, dict[tuple[str, str], int]] = {}
@@ -139,6 +141,7 @@ class Runtime:
             namespace, pod_name, pod_uid, self.machine.name, address, host_network=host_network, sandbox_id=sandbox_id
         )
         sandbox.names, sandbox.hosts, sandbox.group = names, hosts, group
+        sandbox.volumes = self.left.pop(pod_uid, {})
         sandbox.veth = None if host_network else Veth(self.sim.now)
         self.machine.cpu.admit(pod_uid, group)
         self.sandboxes[pod_uid] = sandbox
@@ -154,6 +157,8 @@ class Runtime:
         sandbox = self.sandboxes.pop(pod_uid, None)
         if sandbox is None:
             return
+        if sandbox.volumes:
+            self.left[pod_uid] = sandbox.volumes
         self.machine.cpu.dismiss(pod_uid)
         if not sandbox.host_network:
             self.network.detach(sandbox.address)
@@ -169,6 +174,7 @@ class Runtime:
     def remove_pod(self, pod_uid: str) -> None:
         """Forget the pod's dead containers and their logs."""
         self.changes += 1
+        self.left.pop(pod_uid, None)
         own = f"pod{pod_uid.replace('-', '_')}.slice"
         for group in [group for group in self.past_groups if group.endswith(own)]:
             del self.past_groups[group]

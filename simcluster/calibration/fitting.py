@@ -92,7 +92,9 @@ class FittedControlPlane:
 def fit_control_plane(
     recordings: Sequence[Recording], progress: Callable[[str], None] | None = None
 ) -> FittedControlPlane:
-    """Fit every figure of which the recordings tell something."""
+    """Fit every figure of which the recordings tell something; without recordings nothing is fitted."""
+    if not recordings:
+        return FittedControlPlane({}, [], [], {})
     scripts = [script_of(one) for one in recordings]
     found = pooled([recorded(one, script) for one, script in zip(recordings, scripts, strict=True)])
     evidence = [_evidence_of(name, samples, recordings) for name, samples in found.items()]

@@ -136,6 +136,14 @@ def _described(law: str, parameters: list[float], values: Any, resolution: float
                float(test.statistic), float(test.pvalue), "; ".join(warnings))  # fmt: skip
 
 
+def as_law(fit: Fit) -> dict[str, Any]:
+    """A law in the language of call graphs."""
+    mean_ns = f"{max(1, round(fit.mean * 1e9))}ns"
+    if fit.law == "exponential":
+        return {"law": "exponential", "mean": mean_ns}
+    return {"law": fit.law, "mean": mean_ns, "cv": round(min(5.0, max(0.01, fit.cv)), 4)}
+
+
 def interval(values: Any, resolution: float = 0.0, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Of the median, by drawing the samples again; widened by half of the resolution where that hides the spread."""
     samples = np.asarray(values, dtype=float)

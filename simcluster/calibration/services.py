@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from simcluster.calibration.laws import Fit, fit_law, wilson
+from simcluster.calibration.arrivals import fit_arrivals
+from simcluster.calibration.laws import Fit, as_law, fit_law, wilson
 
 Span = dict[str, Any]
 #: Operations that were seen less often are left out, and said to be.
@@ -34,13 +35,20 @@ _QUEUED = 0.4
 
 @dataclass
 class Operation:
-    """What was seen of an operation of a service."""
+    """What was seen of an operation of a service.
+
+    Attributes:
+        errors: those of its own: no call that it made failed; `alone`: requests of which that could be.
+        sessions: begins and ends of requests of users, by the session that they name.
+    """
 
     own_s: list[float] = field(default_factory=list)
     whole_s: list[float] = field(default_factory=list)
     begins_ns: list[int] = field(default_factory=list)
     errors: int = 0
+    alone: int = 0
     roots: int = 0
+    sessions: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     calls: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     places: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     together: Counter[bool] = field(default_factory=Counter)
@@ -66,13 +74,19 @@ def operations_of(traces: Iterable[list[Span]]) -> dict[tuple[str, str], Operati
 def _note(span: Span, by_id: dict[str, Span], children: dict[str, list[Span]], seen: Operation) -> None:
     seen.begins_ns.append(span["start_ns"])
     seen.whole_s.append(span["duration_ns"] / 1e9)
-    seen.errors += span["error"]
     parent = by_id.get(span["parent"])
     seen.roots += parent is None
+    session = span["tags"].get("session.id")
+    if parent is None and session:
+        begin_s = span["start_ns"] / 1e9
+        seen.sessions.setdefault(str(session), []).append((begin_s, begin_s + span["duration_ns"] / 1e9))
     if parent is not None and parent["kind"] == "client":
         seen.ways_s.append(max(0, parent["duration_ns"] - span["duration_ns"]) / 2e9)
         seen.asked_ns.append(parent["start_ns"])
     calls = sorted(_calls(span, children), key=lambda call: call[0]["start_ns"])
+    if not any(call["error"] for call, _ in calls):
+        seen.alone += 1
+        seen.errors += span["error"]
     seen.own_s.append(max(0, span["duration_ns"] - _covered([call for call, _ in calls], span)) / 1e9)
     counts = Counter((server["service"], server["operation"]) for _, server in calls)
     for callee in {*seen.calls, *counts}:
@@ -141,7 +155,7 @@ def fit_services(traces: Iterable[list[Span]]) -> FittedServices | None:
         service, operation = names[key]
         services.setdefault(service, {"workers": workers[key[0]], "operations": {}})["operations"][operation] = entry
         evidence[f"{service}/{operation}"] = said
-    load = _load(kept, names, evidence)
+    load = _load(kept, names, evidence, warnings)
     graph = {"name": "fitted", "run": {"duration": "120s", "warmup": "20s"}, "services": services, "load": load}
     return FittedServices(graph, evidence, warnings, kept)
 
@@ -149,9 +163,11 @@ def fit_services(traces: Iterable[list[Span]]) -> FittedServices | None:
 def _described(
     one: Operation, fit: Fit, names: dict[tuple[str, str], tuple[str, str]], warnings: list[str], key: tuple[str, str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    entry: dict[str, Any] = {"work": _work(fit)}
-    low, high = wilson(one.errors, len(one.own_s))
+    entry: dict[str, Any] = {"work": as_law(fit)}
+    low, high = wilson(one.errors, one.alone)
     said: dict[str, Any] = {"own": fit.to_dict(), "errors": [round(low, 5), round(high, 5)], "calls": {}}
+    if one.errors:
+        entry["failure"] = round(one.errors / one.alone, 5)
     calls = []
     for callee, counts in sorted(one.calls.items(), key=lambda item: median(one.places[item[0]])):
         counts = counts + [0] * (len(one.own_s) - len(counts))
@@ -162,6 +178,7 @@ def _described(
         call: dict[str, Any] = {"service": names[callee][0], "operation": names[callee][1]}
         call |= {"times": round(times, 4)} if abs(times - 1) > 1e-9 else {}
         calls.append({"call": call})
+    said |= _cached(one, names)
     together = one.together[True] > one.together[False]
     said["order"] = "together" if together and len(calls) > 1 else "one after the other"
     if calls:
@@ -197,13 +214,6 @@ def _workers(operations: list[Operation]) -> int | None:
     return most if np.median(ways[full]) > _WAITING * np.median(ways[~full]) else None
 
 
-def _work(fit: Fit) -> dict[str, Any]:
-    mean_ns = f"{max(1, round(fit.mean * 1e9))}ns"
-    if fit.law == "exponential":
-        return {"law": "exponential", "mean": mean_ns}
-    return {"law": "lognormal", "mean": mean_ns, "cv": round(min(5.0, max(0.01, fit.cv)), 4)}
-
-
 def _queued(one: Operation) -> bool:
     """Whether own times grow with how many requests were inside when one came."""
     begins = np.asarray(one.begins_ns, dtype=float)
@@ -216,24 +226,41 @@ def _queued(one: Operation) -> bool:
     return bool(stats.spearmanr(inside, one.own_s).statistic > _QUEUED)
 
 
+def _cached(one: Operation, names: dict[tuple[str, str], tuple[str, str]]) -> dict[str, Any]:
+    """A call that always is made, and then another one for a share of the requests only, is a look into a cache.
+
+    Which keys are asked for, and so what another size would do, spans do not tell.
+    """
+    count = len(one.own_s)
+    made = {callee: sum(each > 0 for each in counts) for callee, counts in one.calls.items() if callee in names}
+    first = [callee for callee, hits in made.items() if hits == count]
+    found = []
+    for callee, hits in sorted(made.items()):
+        looked = [each for each in first if median(one.places[each]) < median(one.places[callee])]
+        if looked and LEAST_SPANS / 4 <= hits < count:
+            low, high = wilson(count - hits, count)
+            found.append({"looks": "/".join(names[max(looked, key=lambda each: median(one.places[each]))]),
+                          "behind": "/".join(names[callee]), "hit": round(1 - hits / count, 4),
+                          "interval": [round(low, 4), round(high, 4)]})  # fmt: skip
+    return {"caches": found} if found else {}
+
+
 def _load(
     kept: dict[tuple[str, str], Operation],
     names: dict[tuple[str, str], tuple[str, str]],
     evidence: dict[str, dict[str, Any]],
+    warnings: list[str],
 ) -> dict[str, Any]:
-    """Arrivals of what nobody called: a rate, and how bursty they are (variance over mean of counts a second)."""
+    """Arrivals of what nobody called."""
     load = {}
     for key, one in sorted(kept.items()):
         if one.roots < LEAST_SPANS or one.roots < len(one.own_s) / 2:
             continue
-        begins = np.sort(np.asarray(one.begins_ns)) / 1e9
-        span_s = float(begins[-1] - begins[0])
-        rate = (len(begins) - 1) / span_s if span_s else 0.0
-        counts = np.histogram(begins, bins=max(2, int(span_s)))[0]
-        dispersion = float(counts.var() / counts.mean()) if counts.mean() else 0.0
         name = "/".join(names[key])
-        evidence[name]["arrivals"] = {"rate": round(rate, 4), "dispersion": round(dispersion, 3)}
-        load[re.sub(r"\W+", "-", name)] = {"target": name, "open": {"rate": round(rate, 4)}, "call": {"timeout": "60s"}}
+        found = fit_arrivals(np.asarray(one.begins_ns, dtype=float) / 1e9, one.sessions)
+        evidence[name]["arrivals"] = found.said
+        warnings += [f"{name}: {words}" for words in found.warnings]
+        load[re.sub(r"\W+", "-", name)] = {"target": name, **found.load, "call": {"timeout": "60s"}}
     return load
 
 

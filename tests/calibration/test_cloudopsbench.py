@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simcluster.calibration.cloudopsbench.case import CaseError, read_case, rows, seconds
+from simcluster.calibration.cloudopsbench.case import Case, CaseError, read_case, rows, seconds
 from simcluster.calibration.cloudopsbench.errorlogs import error_logs
 from simcluster.cli import main
 
@@ -100,3 +100,57 @@ def test_lines_of_errors_are_grouped() -> None:
     assert found["total_errors"] == 5
     assert [one["count"] for one in found["patterns"]] == [5]
     assert error_logs(["fine"]) == {}
+
+
+_MEMBER = """\
+Name:             tsdb-mysql-0
+Start Time:       Fri, 13 Mar 2026 20:37:20 +0800
+Containers:
+  mysql:
+    State:          Running
+  xenon:
+    State:          Running
+      Started:      Fri, 13 Mar 2026 20:41:13 +0800
+    Last State:     Terminated
+      Reason:       Completed
+      Exit Code:    0
+      Started:      Fri, 13 Mar 2026 20:37:23 +0800
+      Finished:     Fri, 13 Mar 2026 20:41:13 +0800
+    Ready:          True
+"""
+_SET = "Name:               tsdb-mysql\nCreationTimestamp:  Fri, 13 Mar 2026 20:37:19 +0800\n"
+
+
+def case_of(tmp_path: Path, alerts: dict[str, Any], ready: str) -> Case:
+    cache = {
+        "collection_timestamp": "2026-03-13T20:48:00",
+        'GetResources:{"resource_type":"pods","name":"","namespace":"t"}': (
+            "NAME           READY   STATUS    RESTARTS   AGE\ntsdb-mysql-0   3/3     Running   1          9m20s\n"
+        ),
+        'GetResources:{"resource_type":"deployments","name":"","namespace":"t"}': (
+            "NAME                READY   UP-TO-DATE   AVAILABLE   AGE\n"
+            f"ts-travel-service   {ready}     1            1           9m\n"
+        ),
+        'DescribeResource:{"resource_type":"pods","name":"tsdb-mysql-0","namespace":"t"}': _MEMBER,
+        'DescribeResource:{"resource_type":"statefulsets","name":"tsdb-mysql","namespace":"t"}': _SET,
+        'GetAppYAML:{"app_name":"ts-ui-dashboard"}': "kind: Service\nmetadata: {name: ts-ui-dashboard}\n",
+        "GetAlerts:{}": alerts,
+    }
+    return Case(tmp_path, "t", cache, {"fault_object": "app/ts-seat-service"})
+
+
+def test_what_a_case_tells_of_its_database_its_users_and_a_delay(tmp_path: Path) -> None:
+    evidence = [
+        "THROUGHPUT_DROP [RPS] | Normal=2",
+        "LATENCY_DEGRADATION | p50latency: Normal=20.00ms -> Current=3020.00ms",
+    ]
+    slow = case_of(tmp_path, {"alerts": [{"name": "ts-seat-service", "evidence": evidence}]}, "1/1")
+    assert slow.founded_s("tsdb-mysql") == 561
+    assert slow.founded_s("nacosdb-mysql") is None
+    assert slow.restarted_s("tsdb-mysql", "xenon") == [("tsdb-mysql-0", 327)]
+    assert slow.restarted_s("tsdb-mysql", "mysql") == []
+    assert slow.delay_s == 3.0
+    assert slow.users_rps > 0
+    clean = {"status": "clean", "alerts": []}
+    assert case_of(tmp_path, clean, "0/1").users_rps == 0  # a search would have failed: nobody searched
+    assert case_of(tmp_path, clean, "1/1").users_rps > 0

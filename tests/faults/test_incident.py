@@ -90,6 +90,34 @@ def test_contradictions_are_refused_with_the_reason_and_the_nearest_that_fits() 
 
 
 @pytest.mark.parametrize(
+    ("faults", "why"),
+    [
+        (("missing_service", "service_selector_mismatch"), "missing_service leaves nothing to which service_selector_"),
+        (("service_selector_mismatch", "missing_service"), "missing_service undoes service_selector_mismatch on Serv"),
+    ],
+)
+def test_a_cause_that_undoes_another_or_leaves_it_nothing_is_refused(faults: tuple[str, str], why: str) -> None:
+    steps = []
+    for late, fault in enumerate(faults):
+        params = {"label": "version", "value": "v2"} if fault == "service_selector_mismatch" else {}
+        step = {"at": f"{late}s", "fault": fault, "target": "Service/cart", "params": params}
+        steps.append(IncidentStep.model_validate(step))
+    world = ShopWorld()
+    with pytest.raises(ImpossibleTarget, match=rf"{why}.*; the nearest that fits is Service/") as refused:
+        Incident(world, NAMESPACE, tuple(steps)).start()
+    assert refused.value.step == 1
+    assert world.get("services", "cart")  # it was tried in a copy
+
+
+def test_what_is_not_there_is_named_with_where_it_is() -> None:
+    world = ShopWorld()
+    aim = Aim(kind="Service", name="cart", namespace="elsewhere")
+    step = selector_step().model_copy(update={"target": aim})
+    with pytest.raises(ImpossibleTarget, match=f"there is one in namespace {NAMESPACE}"):
+        Incident(world, NAMESPACE, (step,)).start()
+
+
+@pytest.mark.parametrize(
     "step",
     [
         {"at": 0},

@@ -300,6 +300,10 @@ class MysqldProgram(StoreProgram):
             )
         return ""
 
+    def has_spare(self) -> bool:
+        """Whether the one connection beyond `max_connections`, which is kept for a superuser, is free."""
+        return True
+
     def print_refusal(self, user: str, database: str, why: str, caller: Server) -> None:
         """The log's line (at log_error_verbosity 3)."""
         if "Access denied" in why:

@@ -142,7 +142,8 @@ def _refusal(server: MysqldProgram, user: str, place: Place, origin: str) -> str
         text = f"Access denied for user '{user}'@'{origin}' (using password: {used})"
         server.say("Note", "MY-010926", "Server", text)
         return f"ERROR 1045 (28000): {text}"
-    if server.open_connections() >= number_of(server.settings["max_connections"], 151) and not account.superuser:
+    full = server.open_connections() >= number_of(server.settings["max_connections"], 151)
+    if full and not (account.superuser and server.has_spare()):
         return "ERROR 1040 (HY000): Too many connections"
     if place.database and place.database not in (*server.contents.databases, *_SYSTEM):
         return f"ERROR 1049 (42000): Unknown database '{place.database}'"

@@ -421,6 +421,7 @@ class PostgresProgram(StoreProgram):
         server, self.server = self.server, None
         self.sessions.clear()
         self.connections.clear()
+        self._holders.clear()
         self.checkpointing = False
         if server is not None:
             server.accepting = False

@@ -24,6 +24,7 @@ from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.apps.stores.demand import IoModel
 from simcluster.models.apps.stores.folder import DataFolder
 from simcluster.models.apps.stores.storage import Cost, Storage, Trouble
+from simcluster.models.machine.container import Container
 from simcluster.models.traffic.cluster.distribution import Latency
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec
 from simcluster.models.traffic.cluster.server import Happened, Served, Server
@@ -76,6 +77,7 @@ class StoreProgram(CountingProgram):
     def start(self) -> None:
         """Configure, then as every server."""
         self.connections = {}
+        self._holders: dict[tuple[str, str, str], Container] = {}
         self.slow_log = self.container.log if self.tells_in_log else LogFile()
         self._announced = 0
         self._slow, self._lasting = RequestWriter(self.slow_log, mix(self._key, 1)), False
@@ -329,15 +331,16 @@ class StoreProgram(CountingProgram):
 
     def seated(self, caller: Server, most: int) -> bool:
         """Whether a caller has, or gets, its connections under a limit of `most`."""
-        alive = {s.identity: None for s in self.traffic.servers.values()}
-        self.connections = {who: n for who, n in self.connections.items() if who in alive}
+        for who, holder in list(self._holders.items()):
+            if not holder.running:  # a program that is still loading has its pool already
+                del self._holders[who], self.connections[who]
         if caller.identity in self.connections:
             if self.open_connections() <= most:
                 return True
-            del self.connections[caller.identity]
+            del self.connections[caller.identity], self._holders[caller.identity]
         if self.open_connections() + POOL > most:
             return False
-        self.connections[caller.identity] = POOL
+        self.connections[caller.identity], self._holders[caller.identity] = POOL, caller.container
         return True
 
     def open_connections(self) -> int:

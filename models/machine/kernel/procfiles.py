@@ -61,6 +61,8 @@ def write(machine: Machine, path: str, text: str) -> str | None:
     """Write to a file of /proc/sys: the error's text or ""; None if the file is none of these."""
     if not path.startswith(_SYSCTL):
         return None
+    if not text and read(machine, path) is not None:
+        return ""  # it was opened to be written: nothing is cut off, nothing is set
     error = machine.os.sysctls.set(path[len(_SYSCTL) :], text.strip())
     return error.rpartition(": ")[2] if error else ""
 

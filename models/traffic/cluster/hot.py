@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from simcluster.engine.streams import uniform_at
 from simcluster.models.traffic.aggregate.live import LiveTraffic, Tally
 from simcluster.models.traffic.cluster.accounts import Accounts, Requests, Triple
+from simcluster.models.traffic.cluster.answered import Answered, answered, as_many
 from simcluster.models.traffic.cluster.causes import (
     BROKEN,
     DEADLINE,
@@ -107,6 +108,7 @@ class HotTraffic:
         self.tick_ns = ticks_of(wiring.spec, period_ns, len(wiring.servers))
         self.live = LiveTraffic(wiring.spec, seed, self.tick_ns, wiring.pods, start_ns, prompt=True, walked=WALKED)
         self.calm_periods = 0
+        self.owed: dict[tuple[str, int], float] = {}  # requests that failed in the last period, nobody knows yet why
         self._index()
         self._apply()
 
@@ -244,6 +246,7 @@ class _Telling:
         self._tick = tick
         self._accounts, self._requests = open_
         self._open = hot.live.under_way(tally)
+        self._owed, hot.owed = hot.owed, {}
         pods = np.vstack((tally.pods, hot.live.mean_waits_ns()))[:, hot.table.pods]
         self._seen = Seen(pods[0], pods[1], pods[2], pods[5] * 1e9, pods[3], pods[4], pods[7])
 
@@ -252,6 +255,7 @@ class _Telling:
         _plan, seen = self._plan, self._seen
         calls, due = self._accounts.pass_hot(self._tick, self._spread(), *self._bounds())
         sent, ok, self._failed, self._given_up = calls.begun, calls.well, calls.failed, self._by_kind(calls.beside)
+        self._well = ok.tolist() if self._hot.table.tells else []
         failures = self._failures(self._failed, due)
         flow = Flow(sent.tolist() if self._hot.table.tells else [], failures, [], {}, {}, {}, {}, {})
         if self._hot.table.tells:
@@ -357,13 +361,23 @@ class _Telling:
                 if target.node in tells:
                     keys[target.node] = edge.key
                     into[target.node] += math.floor(calls * target.weight + 0.5)
+        found = answered(
+            (edge for edge in self._plan.edges if any(t.node in tells for t in edge.targets)),
+            self._well.__getitem__,
+            lambda edge: lost.get(edge, ()),
+            lambda node: self._able(self._plan.nodes[node]),
+            self._accounts.open.tolist().__getitem__,
+        )
         for index in sorted(keys):
             self._count(index, into[index])
-            ended = self._ended(self._plan.nodes[index], into[index])
-            ended += uniform_at(keys[index], -1 - self._tick)
-            self._write(flow, index, into[index], math.floor(ended), lost)
+            node = self._plan.nodes[index]
+            ends = found.get(index) if node.steps else None
+            if ends is None:
+                ends = Answered(self._finished(node, into[index]), math.inf, -1.0)
+            uniform = uniform_at(keys[index], -1 - self._tick)
+            self._write(flow, index, into[index], ends._replace(well=ends.well + uniform), lost)
 
-    def _ended(self, node: Node, arrived: int) -> float:
+    def _finished(self, node: Node, arrived: int) -> float:
         """Requests of a node that ended well: what it has finished, though the caller may have gone, if the calls that
         a request cannot do without are answered now.
         """
@@ -372,20 +386,25 @@ class _Telling:
             return 0.0
         came, operations = float(self._seen.arrived[place]), len(self._plan.servers[node.server].spec.operations)
         ended = (arrived / came if came > 0.0 else 1.0 / operations) * float(self._seen.finished[place])
+        return ended * self._able(node)
+
+    def _able(self, node: Node) -> float:
+        """The share of a node's requests whose calls that they cannot do without are answered now."""
+        share = 1.0
         for step in node.steps:
             for edge in step:
                 if edge.call.required and not edge.call.asynchronous:
                     made = min(1.0, edge.call.count * self._plan.made.get(edge.index, 1.0))
-                    ended *= 1.0 - made * (1.0 - float(self._good[edge.index]))
-        return ended
+                    share *= 1.0 - made * (1.0 - float(self._good[edge.index]))
+        return share
 
     def _count(self, index: int, arrived: int) -> None:
         server = self._plan.servers[self._plan.nodes[index].server]
         if server.counts is not None:
             server.counts[index - self._plan.first_node[self._plan.nodes[index].server]] += arrived
 
-    def _write(self, flow: Flow, index: int, arrived: int, ended: int, lost: Lost) -> None:
-        """What the log of a server says of one of its operations, of whose requests so many ended well."""
+    def _write(self, flow: Flow, index: int, arrived: int, ends: Answered, lost: Lost) -> None:
+        """What the log of a server says of one of its operations, of whose requests so many ended."""
         node = self._plan.nodes[index]
         server = self._plan.servers[node.server]
         place = self._hot.table.row_of.get(node.server)
@@ -399,15 +418,26 @@ class _Telling:
                         cause = self._cause(edge, kind, 0, lost)
                         before = time_before(self._plan, node, number)
                         found.append(Failed(node.operation, edge.call, cause, calls, before, failed_after(cause)))
+        ended = math.floor(ends.well)
+        if ends.bad < math.inf:
+            found = self._in_all(found, index, ends.bad)
         came, waiting = float(self._seen.arrived[place]), float(self._seen.waiting[place])
         share = arrived / came if came > 0.0 else 1.0 / len(server.spec.operations)
         entered = max(0, arrived - math.floor(share * float(self._seen.refused[place]) + 0.5))
-        inside = -1 if node.steps else math.ceil(share * (waiting + float(self._seen.busy[place])))
+        inside = math.ceil(ends.open if node.steps else share * (waiting + float(self._seen.busy[place])))
         queueing = server.spec.queueing
         in_turn = not node.steps and share * waiting > ended and (queueing is None or queueing.discipline == "fifo")
         took = OLDEST if in_turn else self._durations(server, node)
         followed = Followed(node.operation, entered, ended, took, found, inside)
         flow.followed.setdefault(node.server, []).append(followed)
+
+    def _in_all(self, found: list[Failed], index: int, bad: float) -> list[Failed]:
+        """Failed calls as many as requests of a node that failed; those without a cause yet wait a period for one."""
+        name = (self._plan.servers[self._plan.nodes[index].server].container.container_id, index)
+        if not any(each.call.required for each in found):
+            self._hot.owed[name] = bad
+            return found
+        return as_many(found, bad + self._owed.get(name, 0.0))
 
     def _durations(self, server: Server, node: Node) -> Durations:
         """How long requests of a node take that succeed now: as those of its service, scaled to its operation."""

@@ -21,7 +21,7 @@ from simcluster.engine.streams import Streams
 from simcluster.models.machine.links.quality import Cost
 from simcluster.models.machine.names import cluster_first, is_loopback
 from simcluster.models.machine.network import OUTSIDE, Network
-from simcluster.models.traffic.cluster.causes import DENIED, PROTOCOL, UNKNOWN
+from simcluster.models.traffic.cluster.causes import DENIED, PROTOCOL, RESET, UNKNOWN
 from simcluster.models.traffic.cluster.distribution import Late
 from simcluster.models.traffic.cluster.messages import in_order_of_messages
 from simcluster.models.traffic.cluster.nodes import Edge, EdgeKey, Layout, Node, Target, twin
@@ -261,7 +261,10 @@ class PlanBuilder:
         return tuple(node for node in origin.nodes if self._network.door.answers(node)) or origin.nodes
 
     def _sorted(self) -> list[int]:
-        """Nodes with callers before callees; targets that would close a circle are removed."""
+        """Nodes with callers before callees.
+
+        A call that comes round to who waits for it never ends: the connections run out, and it is dropped.
+        """
         nodes = self._plan.nodes
         done = [0] * len(nodes)  # 0 unseen, 1 on the way, 2 finished
         finished: list[int] = []
@@ -272,9 +275,9 @@ class PlanBuilder:
             stack = [(start, iter(_callees(nodes[start])))]
             while stack:
                 current, callees = stack[-1]
-                for target_edge, target in callees:
+                for target in callees:
                     if done[target.node] == 1:
-                        target_edge.targets.remove(target)
+                        target.kind, target.node = RESET, -1
                     elif not done[target.node]:
                         done[target.node] = 1
                         stack.append((target.node, iter(_callees(nodes[target.node]))))
@@ -290,9 +293,9 @@ class PlanBuilder:
         return finished
 
 
-def _callees(node: Node) -> list[tuple[Edge, Target]]:
+def _callees(node: Node) -> list[Target]:
     edges = [edge for step in node.steps for edge in step if not edge.call.asynchronous]
-    return [(edge, t) for edge in edges for t in edge.targets if t.node >= 0]
+    return [target for edge in edges for target in edge.targets if target.node >= 0]
 
 
 def _one_after_the_other(one: Cost, other: Cost) -> Cost:

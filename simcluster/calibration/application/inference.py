@@ -283,7 +283,8 @@ def _users(
     made.mix = dict.fromkeys(made.services[made.program]["operations"], 1.0)
     traced = seen.get(made.program)
     rates = {} if graph is None or traced is None else {
-        load["target"].partition("/")[2]: load["open"]["rate"] for load in graph.graph["load"].values()
+        load["target"].partition("/")[2]: graph.evidence[load["target"]]["arrivals"]["rate"]
+        for load in graph.graph["load"].values()
         if load["target"].partition("/")[0] == traced[0]}  # fmt: skip
     if rates:
         made.mix, made.rps = {name: max(0.0001, rate) for name, rate in rates.items()}, round(sum(rates.values()), 3)

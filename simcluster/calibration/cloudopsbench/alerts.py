@@ -9,24 +9,47 @@ injected here raises.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from statistics import median
 from typing import Any
 
 from simcluster.engine import SECOND
+from simcluster.models.apps.server import ServerProgram
+from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.traffic.cluster.statistics import EdgeStats
 from simcluster.world import World
 
 SAMPLE_S = 5
-#: Most of the samples of a window.
-_MOST = 0.6
-#: Floors of latency, in ms: what was alerted began there.
-_P90_MORE_MS, _P50_MS = 15.0, 34.0
 _RETRANSMITTED_PER_S = 0.5
 #: A share of requests of a kind that fail, which the client's log tells of.
 _NOTED = 0.02
 _SNMP = re.compile(r"Tcp: (\D.*)\nTcp: (.*)")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the script asks of a window, for each of its two applications.
+
+    Attributes:
+        most: share of the samples that have to be out.
+        least_rps: of a service whose throughput is looked at.
+        p90_more_ms, p50_ms: floors of latency: what was alerted began there.
+        success: the share of requests below which a service's errors are told.
+    """
+
+    most: float = 0.6
+    least_rps: float = 0.0
+    p90_more_ms: float = 15.0
+    p50_ms: float = 34.0
+    success: float = 0.7
+
+
+RULES = Rules()
+#: Train Ticket's: half of the samples, nothing below a request or about a second.
+RULES_OF_TICKETS = Rules(most=0.5, least_rps=1.0, p90_more_ms=900.0, p50_ms=1000.0, success=0.8)
 
 
 @dataclass(frozen=True)
@@ -47,16 +70,23 @@ def retransmitted(world: World) -> dict[str, int]:
     return found
 
 
-def alerts(world: World, services: Sequence[str], window: Window, segments: Sequence[dict[str, int]]) -> dict[str, Any]:
+def alerts(
+    world: World,
+    services: Sequence[str],
+    window: Window,
+    segments: Sequence[dict[str, int]],
+    rules: Rules = RULES,
+) -> dict[str, Any]:
     """The answer: empty if nothing is out.
 
     Args:
         segments: what `retransmitted` said at the begin of the time before, of the window, and at its end.
     """
-    before, during = _samples(world, window.before), _samples(world, window.during)
+    names = names_of(world)
+    before, during = _samples(world, window.before, names), _samples(world, window.during, names)
     found = []
     for service in services:
-        evidence = _evidence(world, service, before, during)
+        evidence = _Compared(world, service, before, during, rules).evidence()
         if evidence:
             found.append(_alert("Service", service, evidence))
     spans_s = [(end - begin) / SECOND for begin, end in (window.before, window.during)]
@@ -75,74 +105,120 @@ def _alert(kind: str, name: str, evidence: list[str]) -> dict[str, Any]:
     return {"type": kind, "name": name, "status": "ABNORMAL", "evidence": evidence}
 
 
-def _samples(world: World, span: tuple[int, int]) -> list[list[EdgeStats]]:
+def names_of(world: World) -> dict[str, str]:
+    """The workload behind each address of a pod or a Service: calls may be made by either, as a sidecar sees."""
+    found = {}
+    for pod in world.api.store.objects("pods"):
+        labels, status = pod["metadata"].get("labels") or {}, pod.get("status") or {}
+        if labels.get("app") and status.get("podIP"):
+            found[status["podIP"]] = labels["app"]
+    for service in world.api.store.objects("services"):
+        address = service["spec"].get("clusterIP", "None")
+        if address not in ("", "None"):
+            found[address] = service["metadata"]["name"]
+    return found
+
+
+def calls_per_request(world: World, service: str, span_ns: int) -> float:
+    """How many calls a service made for each request that it got, of late."""
+    names, now = names_of(world), world.sim.now
+    made = asked = 0
+    for edge in world.traffic.history.between(now - span_ns, now):
+        made += edge.sent if edge.key.pod.startswith(f"{service}-") else 0
+        asked += edge.sent if _callee(edge, names) == service else 0
+    return made / asked if asked else 0.0
+
+
+def _callee(edge: EdgeStats, names: Mapping[str, str]) -> str:
+    return names.get(edge.key.host) or edge.key.host.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Five seconds: the calls to each service, and how many messages each pod's calls were."""
+
+    to: dict[str, list[EdgeStats]]
+    made: dict[str, int]
+
+    def rate(self, service: str) -> float:
+        """Requests a second that were answered."""
+        return sum(edge.ok + sum(edge.errors.values()) for edge in self.to.get(service, ())) / SAMPLE_S
+
+    def success(self, service: str) -> float:
+        """Share of the answers that were good."""
+        ok = sum(edge.ok for edge in self.to.get(service, ()))
+        failed = sum(sum(edge.errors.values()) for edge in self.to.get(service, ()))
+        return ok / (ok + failed) if ok + failed else 1.0
+
+    def packets(self, service: str) -> float:
+        """Messages that a service's pods sent and got: requests to it, and those that it makes."""
+        made = sum(count for pod, count in self.made.items() if pod.startswith(f"{service}-"))
+        return made / SAMPLE_S + 2 * self.rate(service)
+
+
+def _samples(world: World, span: tuple[int, int], names: Mapping[str, str]) -> list[_Sample]:
     begin, end = span
     step = SAMPLE_S * SECOND
-    history = world.traffic.history
-    return [list(history.between(at, at + step)) for at in range(begin, end - step + 1, step)]
-
-
-def _evidence(world: World, service: str, before: list[list[EdgeStats]], during: list[list[EdgeStats]]) -> list[str]:
     found = []
-    usual, now = ([_rate(sample, service) for sample in samples] for samples in (before, during))
-    if not usual or not now or not median(usual):
-        return []
-    normal, current = sum(usual) / len(usual), sum(now) / len(now)
-    change = f"({100 * (current / normal - 1):+.1f}%)"
-    if _share(rate < 0.5 * normal for rate in now) >= _MOST:
-        found.append(f"THROUGHPUT_DROP [RPS] | Normal={normal:.2f}req/s -> Current={current:.2f}req/s {change}")
-    good = [_success(sample, service) for sample in during]
-    if median(good) < 0.7:
-        found.append(f"ERROR_SPIKE [Success Rate Drop] | Normal=100.0% -> Cur={100 * median(good):.1f}%")
-    packets = [median(_packets(sample, service) for sample in samples) for samples in (before, during)]
-    if packets[0] and packets[1] < 0.55 * packets[0]:
-        text = f"Normal={packets[0]:.2f}pps -> Current={packets[1]:.2f}pps"
-        found.append(f"TRAFFIC_ANOMALY [Network Drop] | {text}")
-    slow = _slow(world, service, before, during)
-    return found + ([slow] if slow else [])
+    for at in range(begin, end - step + 1, step):
+        sample = _Sample(defaultdict(list), defaultdict(int))
+        for edge in world.traffic.history.between(at, at + step):
+            sample.to[_callee(edge, names)].append(edge)
+            sample.made[edge.key.pod] += edge.sent
+        found.append(sample)
+    return found
 
 
-def _slow(world: World, service: str, before: list[list[EdgeStats]], during: list[list[EdgeStats]]) -> str:
-    parts = []
-    summary = world.traffic.history.summary
-    for name, times, floor in (("p50", 3.0, _P50_MS), ("p90", 2.0, _P90_MORE_MS)):
-        field = f"latency_ms_{name}"
-        usual, now = (
-            [getattr(summary(_to(sample, service)), field) for sample in samples if _to(sample, service)]
-            for samples in (before, during)
-        )
-        if not usual or not now:
-            continue
+@dataclass(frozen=True)
+class _Compared:
+    """A service before a fault and during it."""
+
+    world: World
+    service: str
+    before: list[_Sample]
+    during: list[_Sample]
+    rules: Rules
+
+    def evidence(self) -> list[str]:
+        """What is out."""
+        service, found = self.service, []
+        usual, now = ([sample.rate(service) for sample in samples] for samples in (self.before, self.during))
+        if not usual or not now or not median(usual):
+            return []
         normal, current = sum(usual) / len(usual), sum(now) / len(now)
-        above = current > floor if name == "p50" else current - normal > floor
-        if above and _share(each > times * normal for each in now) >= _MOST:
-            parts.append(f"{service}-{name}latency: Normal={normal:.2f}ms -> Current={current:.2f}ms")
-    return " | ".join(["LATENCY_DEGRADATION [Slow Response]", *parts]) if parts else ""
+        change = f"({100 * (current / normal - 1):+.1f}%)"
+        if normal >= self.rules.least_rps and self._most(rate < 0.5 * normal for rate in now):
+            found.append(f"THROUGHPUT_DROP [RPS] | Normal={normal:.2f}req/s -> Current={current:.2f}req/s {change}")
+        good = median(sample.success(service) for sample in self.during)
+        if good < self.rules.success:
+            found.append(f"ERROR_SPIKE [Success Rate Drop] | Normal=100.0% -> Cur={100 * good:.1f}%")
+        packets = [median(sample.packets(service) for sample in samples) for samples in (self.before, self.during)]
+        if packets[0] and packets[1] < 0.55 * packets[0]:
+            text = f"Normal={packets[0]:.2f}pps -> Current={packets[1]:.2f}pps"
+            found.append(f"TRAFFIC_ANOMALY [Network Drop] | {text}")
+        slow = self._slow()
+        return found + ([slow] if slow else [])
 
+    def _slow(self) -> str:
+        parts = []
+        for name, times, floor in (("p50", 3.0, self.rules.p50_ms), ("p90", 2.0, self.rules.p90_more_ms)):
+            usual, now = self._latencies(self.before, name), self._latencies(self.during, name)
+            if not usual or not now:
+                continue
+            normal, current = sum(usual) / len(usual), sum(now) / len(now)
+            above = current > floor if name == "p50" else current - normal > floor
+            if above and self._most(each > times * normal for each in now):
+                parts.append(f"{self.service}-{name}latency: Normal={normal:.2f}ms -> Current={current:.2f}ms")
+        return " | ".join(["LATENCY_DEGRADATION [Slow Response]", *parts]) if parts else ""
 
-def _to(sample: list[EdgeStats], service: str) -> list[EdgeStats]:
-    return [edge for edge in sample if edge.key.host.partition(".")[0] == service]
+    def _latencies(self, samples: list[_Sample], name: str) -> list[float]:
+        summary = self.world.traffic.history.summary
+        edges = [sample.to[self.service] for sample in samples if sample.to.get(self.service)]
+        return [getattr(summary(each), f"latency_ms_{name}") for each in edges]
 
-
-def _rate(sample: list[EdgeStats], service: str) -> float:
-    return sum(edge.ok + sum(edge.errors.values()) for edge in _to(sample, service)) / SAMPLE_S
-
-
-def _success(sample: list[EdgeStats], service: str) -> float:
-    ok = sum(edge.ok for edge in _to(sample, service))
-    failed = sum(sum(edge.errors.values()) for edge in _to(sample, service))
-    return ok / (ok + failed) if ok + failed else 1.0
-
-
-def _packets(sample: list[EdgeStats], service: str) -> float:
-    """Messages that a service's pods sent and got: requests to it, and those that it makes."""
-    made = sum(edge.sent for edge in sample if edge.key.pod.startswith(f"{service}-"))
-    return made / SAMPLE_S + 2 * _rate(sample, service)
-
-
-def _share(flags: Any) -> float:
-    found = list(flags)
-    return sum(found) / len(found) if found else 0.0
+    def _most(self, flags: Iterable[bool]) -> bool:
+        found = list(flags)
+        return bool(found) and sum(found) / len(found) >= self.rules.most
 
 
 def refused(world: World, entry: str, gateway: str, services: Sequence[str]) -> dict[str, Any]:
@@ -156,24 +232,34 @@ def refused(world: World, entry: str, gateway: str, services: Sequence[str]) -> 
     servers = {server.identity[2]: server for server in world.traffic.servers.values()}
     asked = {name for load in world.traffic.users.values() for name, _ in load.shares(servers[entry].spec.mix)} if (
         entry in servers) else set()  # fmt: skip
-    for index, operation in enumerate(servers[gateway].spec.operations if gateway in servers else ()):
+    operations = servers[gateway].spec.operations if gateway in servers else ()
+    for index, operation in enumerate(operations):
         fate = world.traffic.fate(servers[gateway], index)
-        call = operation.steps[0][0]
-        if operation.name not in asked or fate is None or call.env.partition("#")[0] not in services:
+        call, target = operation.steps[0][0], _meant(servers[gateway], operation.name)
+        if operation.name not in asked or fate is None or target not in services:
             continue
         share = sum(failure.probability for failure in fate.failures)
         if share >= _NOTED:
+            side = "Client" if call.status < HTTPStatus.INTERNAL_SERVER_ERROR else "Server"
             found.append(
                 {
                     "request_method": "POST",
                     "business_action": operation.name,
-                    "entry_service": call.env.partition("#")[0],
+                    "entry_service": target,
                     "url": operation.path,
                     "occurrences": max(1, round(share * 10)),
-                    "raw_error": f"HTTPError('{call.status} Server Error')",
+                    "raw_error": f"HTTPError('{call.status} {side} Error: {HTTPStatus(call.status).phrase}')",
                 }
             )
     if not found:
         text = "No Error report found in logfile.log."
         return {"status": "clean", "message": text, "alert_count": 0, "alerts": []}
     return {"status": "has_anomalies", "alert_count": len(found), "alerts": found}
+
+
+def _meant(gateway: Server, operation: str) -> str:
+    """Which service a path of the gateway is for, wherever its routes lead now."""
+    program = gateway.container.program
+    own = program.behaviour.service().operations if isinstance(program, ServerProgram) else gateway.spec.operations
+    calls = [one.steps[0][0].env for one in own if one.name == operation]
+    return calls[0].partition("#")[0] if calls else ""

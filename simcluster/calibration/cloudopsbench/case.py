@@ -31,6 +31,8 @@ _SECONDS = {"y": 31536000, "d": 86400, "h": 3600, "m": 60, "min": 60, "s": 1, "m
 
 #: Through which users of Train Ticket come, and how much they ask for (metrics of its recordings, 6.6 to 6.9).
 DASHBOARD, DASHBOARD_RPS = "ts-ui-dashboard", 6.6
+#: Whom each of their journeys needs: where one of these was not ready and their log tells of no error, there were none.
+ASKED = ("ts-auth-service", "ts-travel-service", "ts-contacts-service", "ts-preserve-service", "ts-order-service")
 #: Through which users of Online Boutique come, and how its log tells how many: lines at its start, lines of a request
 #: (begin, page, end, now and then an error), and how long it takes until the first.
 ENTRY, ENTRY_START_LINES, LINES_PER_REQUEST, SILENT_S = "frontend", 6, 3.3, 4.0
@@ -153,7 +155,7 @@ class Case:
     def users_rps(self) -> float:
         """Requests a second of the users: an input that no manifest holds; the number of lines of the entry says."""
         if self.entry == DASHBOARD:
-            return DASHBOARD_RPS
+            return 0.0 if self._nobody_complained and self._unready.intersection(ASKED) else DASHBOARD_RPS
         written = {}
         for wanted, answer in self.answers("GetErrorLogs"):
             found = json.loads(answer) if isinstance(answer, str) and answer.startswith("{") else answer
@@ -163,6 +165,33 @@ class Case:
         if ENTRY not in written or age_s < SILENT_S:
             return USUAL_RPS if age_s > QUIET_S else 0.0
         return max(0.0, (written[ENTRY] - ENTRY_START_LINES) / LINES_PER_REQUEST) / (age_s - SILENT_S)
+
+    @property
+    def _nobody_complained(self) -> bool:
+        """Whether the users' own log was looked at and held no error."""
+        return any(answer.get("status") == "clean" for _, answer in self.answers("GetAlerts"))
+
+    @property
+    def _unready(self) -> set[str]:
+        """Deployments of which no pod was ready."""
+        return {row["NAME"] for row in self.table("deployments") if row["READY"].startswith("0/")}
+
+    def founded_s(self, name: str) -> float | None:
+        """For how long a StatefulSet that no manifest holds had been there; None if the case has none of that name."""
+        made = re.search(r"^CreationTimestamp:\s+\w+, (.*?) [+-]\d{4}$",
+                         self.described("statefulsets").get(name, ""), re.M)  # fmt: skip
+        return self.read_at - _clock(made[1], "%d %b %Y %H:%M:%S") if made else None
+
+    def restarted_s(self, name: str, container: str) -> list[tuple[str, float]]:
+        """Each pod of a StatefulSet in which a container has ended once with 0, and how many seconds ago."""
+        found = []
+        for pod, text in sorted(self.described("pods").items()):
+            part = re.search(rf"^  {container}:\n((?:    .*\n)+)", text, re.M)
+            ended = re.search(r"Exit Code:\s+0\n\s+Started:.*\n\s+Finished:\s+\w+, (.*?) [+-]\d{4}$",
+                              part[1] if part else "", re.M)  # fmt: skip
+            if pod.rpartition("-")[0] == name and ended:
+                found.append((pod, self.read_at - _clock(ended[1], "%d %b %Y %H:%M:%S")))
+        return found
 
     def directories(self) -> list[str]:
         """Directories of nodes that volumes demand to be there already."""
@@ -211,9 +240,11 @@ class Case:
         """By how much the target's own median latency rose in that window; None if it does not say."""
         name = self.fault.get("fault_object", "").partition("/")[2]
         for _, answer in self.answers("GetAlerts"):
-            found = re.search(rf"{name}-p50latency: Normal=([\d.]+)ms -> Current=([\d.]+)ms", json.dumps(answer))
-            if found:
-                return (float(found[2]) - float(found[1])) / 1000
+            for alert in answer.get("alerts") or ():
+                words = r"p50latency: Normal=([\d.]+)ms -> Current=([\d.]+)ms"
+                found = re.search(words, json.dumps(alert))
+                if found and alert.get("name") == name:
+                    return (float(found[2]) - float(found[1])) / 1000
         return None
 
     @property
@@ -282,6 +313,8 @@ def read_case(folder: Path) -> Case:
         metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
     except FileNotFoundError as missing:
         raise CaseError(f"{folder} holds no case: there is no {Path(str(missing.filename)).name}") from None
+    except NotADirectoryError:
+        raise CaseError(f"{folder} is no folder: a case is one, with {CACHE} and {METADATA}") from None
     except ValueError as problem:
         raise CaseError(f"{folder}: {problem}") from None
     if not isinstance(cache, dict) or not isinstance(metadata, dict) or "namespace" not in metadata:

@@ -8,19 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from simcluster.api.objects import Json
+from simcluster.apps.train_ticket.database import REBOOT
 from simcluster.apps.train_ticket.gateway import UPSTREAM
 from simcluster.apps.train_ticket.rendering import door, infrastructure
 from simcluster.calibration.busy import BusyMachine
-from simcluster.calibration.cloudopsbench.alerts import Window, alerts, refused, retransmitted
+from simcluster.calibration.cloudopsbench.alerts import (
+    RULES,
+    RULES_OF_TICKETS,
+    Window,
+    alerts,
+    calls_per_request,
+    refused,
+    retransmitted,
+)
 from simcluster.calibration.cloudopsbench.case import DASHBOARD, Case, CaseError, Node
 from simcluster.calibration.cloudopsbench.snapshot import Expected, Snapshot
 from simcluster.engine import SECOND
+from simcluster.models.apps.stores.program import POOL
 from simcluster.models.machine.links.shaping import Shaping
 from simcluster.world import World, bootstrap
 from simcluster.world.world import NodeSpec
@@ -42,20 +53,21 @@ _SHAPED = {
 }
 #: The recorded script injects so long before its window begins, and has watched so long before that.
 AHEAD_S, BEFORE_FAULT_S, _LOOKS = 20.0, 60.0, 3
-#: The recorded database's settings under its faults: the number of connections lets about half of the services in.
-_SETTINGS = {"db_read_only": "read_only=ON", "db_connection_exhaustion": "max_connections=45"}
+#: The recorded database's settings under its faults: the number of connections let 11 to 14 of 25 pools in.
+_SETTINGS = {"db_read_only": "read_only=ON", "db_connection_exhaustion": f"max_connections={12 * POOL}"}
 #: So long after the first application they are made: before a program in Java opens its pool.
 SET_AFTER_S = 10.0
 #: Its users come when its programs are ready.
 USED_AFTER_S = 100.0
-#: What Train Ticket stands on came one after the other, and so long ago that no Event tells of it; its volumes are of
-#: this class.
+#: What Train Ticket stands on came one after the other, and, but for a database that the case knows to be younger, so
+#: long ago that no Event tells of it; its volumes are of this class.
 FOUNDED_S, EVENTS_GONE_NS = 90.0, 3_700 * SECOND
+DATABASES, ELECTOR = ("nacosdb-mysql", "tsdb-mysql"), "xenon"
 OPENEBS = {
     "apiVersion": "storage.k8s.io/v1",
     "kind": "StorageClass",
     "metadata": {"name": "openebs-hostpath"},
-    "provisioner": "rancher.io/local-path",
+    "provisioner": "openebs.io/local",
     "volumeBindingMode": "WaitForFirstConsumer",
 }
 #: The fault of which the data of a volume cannot be read by whom they are for.
@@ -144,11 +156,38 @@ class Scene:
         documents = [*infrastructure(), door()]
         own = {one["metadata"]["name"] for one in self.case.manifests[DASHBOARD] if one["kind"] == "Service"}
         for document in documents:
-            if document["metadata"]["name"] not in own:
+            if document["metadata"]["name"] not in own and _database_of(document) not in self._young:
                 self._apply([document])
             if document["kind"] == "StatefulSet":
                 self.world.run_for(round(FOUNDED_S * SECOND))
+        for database in DATABASES:
+            if database not in self._young:
+                for pod, _ in self.case.restarted_s(database, ELECTOR):
+                    self._reboot(pod)
         self.world.run_for(EVENTS_GONE_NS)
+
+    @cached_property
+    def _young(self) -> dict[str, float]:
+        """Databases that are younger than what is lived through, with their ages in seconds."""
+        ages = {name: self.case.founded_s(name) for name in DATABASES}
+        return {name: age for name, age in ages.items() if age is not None and age < OLDEST_S}
+
+    def _reboot(self, pod: str) -> None:
+        """What whoever deploys Train Ticket does to each member, once all are there."""
+        self._execute(pod, ELECTOR, (REBOOT,))
+
+    def _execute(self, pod: str, container: str, words: tuple[str, ...]) -> None:
+        self.world.client("kubernetes-admin", "kubectl").execute(self.case.namespace, pod, container, words, "")
+
+    def _founding_acts(self) -> list[Act]:
+        """A young database at its age, and when its electors were restarted."""
+        acts = []
+        for database, age_s in self._young.items():
+            documents = [one for one in infrastructure() if _database_of(one) == database]
+            acts.append(Act(age_s, 0, partial(self._apply, documents)))
+            restarted = self.case.restarted_s(database, ELECTOR)
+            acts += [Act(ago_s, 1, partial(self._reboot, pod)) for pod, ago_s in restarted]
+        return acts
 
     def _run_to(self, at_s: float) -> None:
         self.world.run_for(max(0, self._begin_ns + round(at_s * SECOND) - self.world.sim.now))
@@ -176,7 +215,7 @@ class Scene:
         if self.case.entry == DASHBOARD:
             usual = sorted(ages.values())[len(ages) // 2]
             acts.append(Act(max(0.0, usual - USED_AFTER_S), 98, self._use))
-        acts += [*self._network_acts(), *self._store_acts(), *self._scaling_acts(target)]
+        acts += [*self._network_acts(), *self._store_acts(), *self._scaling_acts(target), *self._founding_acts()]
         for node, service, ago_s in self.case.stopped:
             acts.append(Act(min(ago_s, OLDEST_S), 2, self._stopping(node, service)))
         return acts
@@ -187,12 +226,8 @@ class Scene:
         if setting is None:
             return []
         words = ("mysql", "-h", "tsdb-mysql-leader", "-uroot", "-e", f"SET GLOBAL {setting}")
-
-        def act() -> None:
-            client = self.world.client("kubernetes-admin", "kubectl")
-            client.execute(self.case.namespace, "tsdb-mysql-0", "mysql", words, "")
-
-        return [Act(max(self.case.ages_s.values()) - SET_AFTER_S, 2, act)]
+        usual = sorted(self.case.ages_s.values())[len(self.case.ages_s) // 2]
+        return [Act(usual - SET_AFTER_S, 2, partial(self._execute, "tsdb-mysql-0", "mysql", words))]
 
     def _scaling_acts(self, target: str) -> list[Act]:
         """A Deployment that was scaled to nothing after it had been applied."""
@@ -209,8 +244,7 @@ class Scene:
         shaping = _SHAPED.get(self.case.fault.get("root_cause", ""))
         if shaping is None or self.case.alerted is None:
             return []
-        if self.case.delay_s is not None and shaping.delay_ns:
-            shaping = replace(shaping, delay_ns=round(self.case.delay_s * SECOND))
+        delay_s = self.case.delay_s
         begin_s, end_s = self.case.alerted
         kind, _, name = self.case.fault["fault_object"].partition("/")
         links, ends = self.world.network.links, list[str]()
@@ -219,8 +253,12 @@ class Scene:
             pods = self.world.api.store.objects("pods", self.case.namespace)
             own = [pod for pod in pods if (pod["metadata"].get("labels") or {}).get("app") == name]
             ends.extend([name] if kind == "node" else [pod["status"]["podIP"] for pod in own])
+            size = shaping
+            if delay_s is not None and shaping.delay_ns:
+                rounds = 1 + calls_per_request(self.world, name, round(BEFORE_FAULT_S * SECOND))
+                size = replace(shaping, delay_ns=round(delay_s * SECOND / rounds))
             for end in ends:
-                links.shape(end, shaping)
+                links.shape(end, size)
 
         def look() -> None:
             self._looks.append((self.world.sim.now, retransmitted(self.world)))
@@ -241,7 +279,9 @@ class Scene:
             return refused(self.world, DASHBOARD, UPSTREAM, known) if self.case.entry == DASHBOARD else {}
         (before, _), (during, _), (end, _) = self._looks
         window = Window((before, before + round(BEFORE_FAULT_S * SECOND)), (during, end))
-        return alerts(self.world, sorted(self.case.manifests), window, [segments for _, segments in self._looks])
+        rules = RULES_OF_TICKETS if self.case.entry == DASHBOARD else RULES
+        segments = [each for _, each in self._looks]
+        return alerts(self.world, sorted(self.case.manifests), window, segments, rules)
 
     def _applying(self, name: str) -> Callable[[], None]:
         return lambda: self._apply(self.case.manifests[name])
@@ -307,6 +347,12 @@ def _spec(node: Node) -> NodeSpec:
         address=node.address,
         pod_cidr=node.pod_cidr,
     )
+
+
+def _database_of(document: Json) -> str:
+    """Of which database a document of Train Ticket's foundation is a part; empty if of none."""
+    name = document["metadata"]["name"]
+    return next((one for one in DATABASES if name == one or name.startswith(f"{one}-")), "")
 
 
 def _images(case: Case) -> set[str]:

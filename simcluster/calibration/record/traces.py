@@ -11,6 +11,8 @@ from typing import Any
 
 _KINDS = {1: "internal", 2: "server", 3: "client", 4: "producer", 5: "consumer"}
 _ERROR = (2, "STATUS_CODE_ERROR")
+#: Beginnings of the tags that are kept.
+_KEPT = ("http.", "rpc.", "grpc.", "db.", "peer.", "session.id")
 
 
 def jaeger_lines(traces: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -33,9 +35,7 @@ def _jaeger_span(span: Mapping[str, Any], processes: Mapping[str, Any]) -> dict[
         "start_ns": int(span["startTime"]) * 1000,
         "duration_ns": int(span["duration"]) * 1000,
         "error": bool(failed),
-        "tags": {
-            key: value for key, value in tags.items() if key.startswith(("http.", "rpc.", "grpc.", "db.", "peer."))
-        },
+        "tags": {key: value for key, value in tags.items() if key.startswith(_KEPT)},
     }
 
 
@@ -65,9 +65,7 @@ def _otlp_span(span: Mapping[str, Any], service: str) -> dict[str, Any]:
         "start_ns": begin_ns,
         "duration_ns": int(span["endTimeUnixNano"]) - begin_ns,
         "error": (span.get("status") or {}).get("code") in _ERROR,
-        "tags": {
-            key: value for key, value in tags.items() if key.startswith(("http.", "rpc.", "grpc.", "db.", "peer."))
-        },
+        "tags": {key: value for key, value in tags.items() if key.startswith(_KEPT)},
     }
 
 

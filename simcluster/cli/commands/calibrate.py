@@ -54,14 +54,22 @@ def fit(folders: tuple[Path, ...], out: Path, cluster: str) -> int:
     import yaml
 
     from simcluster.calibration.fitting import fit_control_plane, profile_of
+    from simcluster.calibration.resources import fit_resources
     from simcluster.calibration.services import fit_services
 
     recordings = _read(folders)
-    fitted = fit_control_plane(recordings, lambda words: click.echo(words, err=True))
+    clusters = [one for one in recordings if "nodes" in one.resources()]
+    for recording in recordings:
+        if recording not in clusters:
+            click.echo(f"{recording.folder}: no node was seen: nothing of its control plane is fitted", err=True)
+    if not clusters and not any(True for one in recordings for _ in one.traces()):
+        raise click.ClickException(f"{recordings[0].folder}: neither nodes nor traces were seen: nothing can be fitted")
+    fitted = fit_control_plane(clusters, lambda words: click.echo(words, err=True))
     evidence: dict[str, Any] = {"control_plane": [one.to_dict() for one in fitted.evidence]}
     services = fit_services(spans for one in recordings for spans in one.traces())
     if services is not None:
         evidence |= {"services": services.evidence, "service_warnings": services.warnings}
+    evidence |= fit_resources([one.folder for one in recordings], services).to_dict()
     graph = services.graph if services is not None else {}
     profile = profile_of(fitted.figures, cluster=cluster, evidence=evidence, services=graph)
     out.write_text(yaml.safe_dump(profile.model_dump(exclude_defaults=True), sort_keys=False), encoding="utf-8")
@@ -70,6 +78,9 @@ def fit(folders: tuple[Path, ...], out: Path, cluster: str) -> int:
         click.echo(f"{shown}{'; ' if one.warnings else ''}{'; '.join(one.warnings)}")
     for warning in services.warnings if services is not None else ():
         click.echo(warning)
+    for name, costs in evidence.get("resources", {}).items():
+        for warning in costs.get("warnings", ()):
+            click.echo(f"{name}: {warning}")
     click.echo(f"written to {out}")
     return DONE
 
@@ -128,15 +139,23 @@ def check(folders: tuple[Path, ...], profile: Profile, seeds: int, tolerance: Pa
     """Fail (exit status 1) if a quantity is further off than the tolerances allow: `{default: 0.2, detection: 0.1}`."""
     import yaml
 
-    allowed = yaml.safe_load(tolerance.read_text(encoding="utf-8"))
+    try:
+        allowed = yaml.safe_load(tolerance.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+        where = getattr(getattr(problem, "problem_mark", None), "line", 0) + 1
+        raise click.UsageError(f"{tolerance}:{where}: broken YAML: {getattr(problem, 'problem', problem)}") from None
     if not isinstance(allowed, dict) or not all(isinstance(one, (int, float)) for one in allowed.values()):
         raise click.UsageError(f"{tolerance}: tolerances are a mapping of quantities to numbers")
     try:
-        drift = _report(folders, profile, seeds, before=False).drift(allowed)
+        report = _report(folders, profile, seeds, before=False)
+        drift = report.drift(allowed)
     except ValueError as problem:
         raise click.UsageError(f"{tolerance}: {problem}") from None
     for line in drift:
         click.echo(line)
+    if not any(row.recorded and ("default" in allowed or row.name in allowed) for row in report.rows):
+        click.echo("nothing that has a tolerance was recorded: nothing was compared")
+        return FAILED
     click.echo("within tolerance" if not drift else f"{len(drift)} out of tolerance")
     return FAILED if drift else DONE
 

@@ -71,7 +71,9 @@ class How(NamedTuple):
 
 @click.command("check", short_help="Prove apps, tasks, faults and files as CI does.")
 @click.argument("names", metavar="[APP|TASK|FAULT|NOISE|FILE]...", nargs=-1)
-@click.option("--suite", default=None, help="Every task of a suite, of `fresh:SEED:N`, or of `cloudopsbench[:N]`.")
+@click.option(
+    "--suite", default=None, help="Every task of a suite, `fresh:SEED:N`, `cloudopsbench[:N]`, `srezero[:25]`."
+)
 @click.option("--seed", default=0, show_default=True)
 @click.option(
     "--jobs", default=os.cpu_count() or 1, type=click.IntRange(1), help="Worker processes [default: all cores]."
@@ -82,7 +84,9 @@ class How(NamedTuple):
 @click.option("--sample", default=None, type=click.IntRange(0), help="Only so many pairs, and for each task so many "
               "generic exploits and repairs, by the seed.")  # fmt: skip
 @click.option(
-    "--quick", is_flag=True, help="Of tasks only the backbone: noticed, doing nothing refused, one fix accepted."
+    "--quick",
+    is_flag=True,
+    help="Of tasks, also that of a fault, only the backbone: noticed, doing nothing refused, one fix accepted.",
 )
 @click.option("--shaken", is_flag=True, help="Of applications: restart each workload, and cut each call once.")
 @click.option("--results", type=click.Path(dir_okay=False, path_type=Path), default=None,

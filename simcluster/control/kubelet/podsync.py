@@ -199,11 +199,11 @@ class PodSync(Parted):
         self._next()
 
     def _plan_init(self) -> bool:
-        """Plan init containers; whether the others may run."""
+        """Plan init containers; whether the others may run. In a new sandbox all of them run again."""
         picture = self.hosted.picture
-        began = any(picture.newest(c["name"]) is not None for c in containers_of(self.hosted.pod))
+        began = any(picture.newest_here(c["name"]) is not None for c in containers_of(self.hosted.pod))
         for container in init_containers_of(self.hosted.pod):
-            run = picture.newest(container["name"])
+            run = picture.newest_here(container["name"])
             if is_sidecar(container):
                 if run is None or run.state != "running":
                     self._steps.append(Start(container["name"]))

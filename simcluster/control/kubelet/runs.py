@@ -24,6 +24,7 @@ class Run(NamedTuple):
     exit_code: int
     reason: str
     message: str
+    sandbox_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class PodPicture(Shared):
         """The newest run of a container."""
         runs = self.runs.get(name)
         return runs[0] if runs else None
+
+    def newest_here(self, name: str) -> Run | None:
+        """The newest run of a container in the sandbox that there is now."""
+        run = self.newest(name)
+        return run if run is not None and run.sandbox_id == self.sandbox_id else None
 
     def running(self, name: str) -> bool:
         """Whether the container runs."""
@@ -82,4 +88,5 @@ def _run(container: Container) -> Run:
         container.exit_code,
         container.reason,
         container.message,
+        container.sandbox.sandbox_id,
     )

@@ -119,11 +119,17 @@ class VolumeBuilder:
         return tuple(found)
 
     def attach(self, pod: Pod, sandbox: Sandbox) -> None:
-        """Give a new sandbox what others wrote to its persistent volumes and to its paths of the node."""
+        """Give a new sandbox what others wrote to its persistent volumes and to its paths of the node.
+
+        What its own emptyDirs hold it has already; those in memory begin empty (an earlier sandbox ends with a boot).
+        """
         namespace = namespace_of(pod)
         for volume in pod["spec"].get("volumes") or ():
             if "hostPath" in volume:
                 sandbox.volumes[volume["name"]] = self._kept(volume["hostPath"]["path"])
+                continue
+            if (volume.get("emptyDir") or {}).get("medium") == "Memory":
+                sandbox.volumes.pop(volume["name"], None)
                 continue
             claim = self.cache.get("persistentvolumeclaims", namespace, claim_of(pod, volume))
             bound = None if claim is None else self.cache.get("persistentvolumes", "", _volume_name(claim))

@@ -1,9 +1,10 @@
 """One recorded window of metrics and the same minutes of a simulated shop.
 
 Of a recording are taken: which node ran what, how much its users asked for while all was well (the entry's own rate,
-which is therefore not scored), the kind of the fault, its target, and of a delay its size: what the target's own
-median latency rose by. Everything else is foretold: the other services' rates, latencies and CPU. The shop's costs
-are those of `simcluster.testing.healthy` and are not fitted to the window.
+which is therefore not scored), the kind of the fault, its target, and of a delay its size: that with which the
+target's own median latencies rise as recorded, found by trying on copies of the simulated shop (a node's are those of
+what runs on it). Everything else is foretold: the other services' rates, latencies and CPU. The shop's costs are those
+of `simcluster.testing.healthy` and are not fitted to the window.
 """
 
 from __future__ import annotations
@@ -29,10 +30,15 @@ METRICS = "metrics.csv"
 COLUMNS = {"rps": "rps", "p50": "p50latency", "cpu": "cpu"}
 #: Rows of the file are 5 s apart; the fault begins so many rows before the alerted window.
 ROW_S, AHEAD_ROWS = 5, 4
+#: So far rates look back, in seconds.
+BACK_S = 60
 #: Seconds between an answer and the next request of Locust's users (1 to 10 s), as the shop's own load waits.
 THINK_S = 5.5
 #: A lost segment in fifty, where a node loses some: no case tells it.
 LOSS = 0.02
+#: A delay is tried so often, for so many seconds, and moves by so much at most; if what is added to the medians is a
+#: smaller share of it than this, they do not hold it.
+TRIES, PROBE_S, STEP, LEAST_SHARE = 3, 45.0, 8.0, 0.2
 #: Smaller figures are noise of the recording: requests a second, milliseconds, cores.
 LEAST = {"rps": 0.5, "p50": 0.2, "cpu": 0.003}
 #: A recorded change by less than this factor has no direction; one that is foretold has to go the recorded way by more
@@ -43,10 +49,15 @@ ORDER = 10.0
 
 @dataclass(frozen=True)
 class Recorded:
-    """Means over the rows before a fault and over the alerted window, by service and metric."""
+    """Means over the rows before a fault and over the alerted window, by service and metric.
+
+    Attributes:
+        settled: of the window's rows, those whose rates look back on the fault alone.
+    """
 
     before: dict[tuple[str, str], float]
     during: dict[tuple[str, str], float]
+    settled: dict[tuple[str, str], float]
     before_s: float
     during_s: float
 
@@ -102,15 +113,16 @@ def window_of(case: Case) -> Recorded:
     first = next((index for index, when in enumerate(at) if when >= begin), len(rows))
     well = rows[: max(0, first - AHEAD_ROWS)]
     ill = [row for row, when in zip(rows, at, strict=True) if begin <= when <= end]
+    whole = ill[BACK_S // ROW_S - AHEAD_ROWS :] or ill
     if not well or not ill:
         raise CaseError(f"{path}: no row before the fault, or none in the window {begin} to {end}")
     try:
-        before, during = ({(service, metric): fmean(float(row[f"{service}-{column}"] or 0) for row in part)
+        before, during, settled = ({(service, metric): fmean(float(row[f"{service}-{column}"] or 0) for row in part)
                            for service in recorded() for metric, column in COLUMNS.items()}
-                          for part in (well, ill))  # fmt: skip
+                          for part in (well, ill, whole))  # fmt: skip
     except KeyError as missing:
         raise CaseError(f"{path}: there is no column {missing}") from None
-    return Recorded(before, during, len(well) * ROW_S, len(ill) * ROW_S)
+    return Recorded(before, during, settled, len(well) * ROW_S, len(ill) * ROW_S)
 
 
 def _alerted(case: Case) -> tuple[datetime, datetime]:
@@ -136,9 +148,11 @@ def compared(folder: Path, seed: int = 0) -> Compared:
     kind, _, target = case.fault.get("fault_object", "").partition("/")
     found = Compared("/".join(folder.parts[-2:]), case.fault.get("root_cause", ""), target)
     here_before = _measured(world, there.before_s)
-    _shape(world, case, there, kind, target)
-    world.run_for(AHEAD_ROWS * ROW_S * SECOND)
-    here_during = _measured(world, there.during_s)
+    shaping, own = Shaping(loss=LOSS), list[str]()
+    if "delay" in found.cause:
+        own = _own(world, kind, target)
+        shaping = Shaping(delay_ns=_delay_ns(world, there, here_before, (kind, target), own))
+    here_during = _under(world, (kind, target), shaping, AHEAD_ROWS * ROW_S, there.during_s)
     for metric in COLUMNS:
         for service in recorded():
             key = (service, metric)
@@ -146,35 +160,62 @@ def compared(folder: Path, seed: int = 0) -> Compared:
                 continue
             if key != (ENTRY, "rps"):
                 found.healthy.setdefault(metric, {})[service] = here_before[key] / there.before[key] - 1
-            if there.during[key] and here_during[key] and not (service == target and metric == "p50"):
+            if there.during[key] and here_during[key] and not (service in own and metric == "p50"):
                 factors = there.during[key] / there.before[key], here_during[key] / here_before[key]
                 found.faulty.setdefault(metric, {})[service] = factors
     return found
 
 
-def _shape(world: World, case: Case, there: Recorded, kind: str, target: str) -> None:
-    """The fault, at the interfaces of the target."""
-    shaping = Shaping(loss=LOSS)
-    if "delay" in case.fault.get("root_cause", ""):
-        shaping = Shaping(delay_ns=max(MILLISECOND, round(_rise_s(world, there, kind, target) * SECOND)))
-    ends = [target]
+def _own(world: World, kind: str, target: str) -> list[str]:
+    """The services whose latency is the target's own signal: itself, or what runs on a node."""
+    if kind != "node":
+        return [target]
+    pods = world.api.store.objects("pods", NAMESPACE)
+    found = {str((pod["metadata"].get("labels") or {}).get("app")) for pod in pods
+             if pod["spec"].get("nodeName") == target}  # fmt: skip
+    return sorted(found.intersection(recorded()))
+
+
+def _under(
+    world: World, target: tuple[str, str], shaping: Shaping, ahead_s: int, seconds: float
+) -> dict[tuple[str, str], float]:
+    """Shape the interfaces of the target (its kind and name), and measure `seconds` from `ahead_s` on."""
+    kind, name = target
+    ends = [name]
     if kind != "node":
         pods = world.api.store.objects("pods", NAMESPACE)
-        ends = [pod["status"]["podIP"] for pod in pods if pod["metadata"]["name"].startswith(f"{target}-")]
+        ends = [pod["status"]["podIP"] for pod in pods if pod["metadata"]["name"].startswith(f"{name}-")]
     for end in ends:
         world.network.links.shape(end, shaping)
+    world.run_for(ahead_s * SECOND)
+    return _measured(world, seconds)
 
 
-def _rise_s(world: World, there: Recorded, kind: str, target: str) -> float:
-    """By how much the target's own median rose; of a node, the least of those of what runs on it and rose."""
-    if kind != "node":
-        return (there.during[target, "p50"] - there.before[target, "p50"]) / 1000
-    rises = []
-    for pod in world.api.store.objects("pods", NAMESPACE):
-        service = str((pod["metadata"].get("labels") or {}).get("app"))
-        if pod["spec"].get("nodeName") == target and (service, "p50") in there.during:
-            rises.append((there.during[service, "p50"] - there.before[service, "p50"]) / 1000)
-    return min((one for one in rises if one > 0.01), default=0.0)
+def _delay_ns(
+    world: World,
+    there: Recorded,
+    here_before: dict[tuple[str, str], float],
+    target: tuple[str, str],
+    own: list[str],
+) -> int:
+    """The delay with which the target's own medians rise, all together, by what they rose by in the recording.
+
+    Where a latency has no part of it in the model (it is measured behind the interface), it is the rise itself.
+    """
+    wanted_s = _rise_s(there.before, there.settled, own)
+    delay_s = wanted_s / max(1, len(own))
+    for _ in range(TRIES):
+        shaping = Shaping(delay_ns=max(MILLISECOND, round(delay_s * SECOND)))
+        rose_s = _rise_s(here_before, _under(world.fork(), target, shaping, BACK_S, PROBE_S), own)
+        if rose_s < LEAST_SHARE * delay_s:
+            return max(MILLISECOND, round(wanted_s * SECOND))
+        delay_s *= min(STEP, max(1 / STEP, wanted_s / rose_s))
+    return max(MILLISECOND, round(delay_s * SECOND))
+
+
+def _rise_s(before: dict[tuple[str, str], float], during: dict[tuple[str, str], float], services: list[str]) -> float:
+    """By how much the medians of some services rose, added up."""
+    return sum(max(0.0, during[one, "p50"] - before[one, "p50"]) for one in services) / 1000
 
 
 def _measured(world: World, seconds: float) -> dict[tuple[str, str], float]:

@@ -205,3 +205,30 @@ def test_a_flag_names_a_column_that_is_not_there(office: World) -> None:
     assert load.window(office.sim.now - 10 * SECOND, office.sim.now).ok == 0
     assert "Unknown column 'accountId' in 'where clause'" in log(office, "ts-contacts-service")
     assert "[create][Contact check failed]: could not extract ResultSet" in log(office, "ts-contacts-service")
+
+
+def test_a_reboot_of_an_elector_ends_it_once_and_it_still_knows_its_role(office: World) -> None:
+    kubectl(office, "exec tsdb-mysql-0 -c xenon -- /sbin/reboot")
+    office.run_for(15 * SECOND)
+    pod = json.loads(kubectl(office, "get pod tsdb-mysql-0 -o json"))
+    status = next(one for one in pod["status"]["containerStatuses"] if one["name"] == "xenon")
+    assert status["restartCount"] == 1
+    assert status["lastState"]["terminated"]["reason"] == "Completed"
+    said = json.loads(kubectl(office, "exec tsdb-mysql-0 -c xenon -- xenoncli raft status"))
+    assert said["state"].lower() == pod["metadata"]["labels"]["role"]
+
+
+def test_pools_of_programs_that_still_load_count_and_a_full_database_keeps_one_place_for_root(office: World) -> None:
+    leader = containers(office, "tsdb-mysql", "mysql")[0]
+    kubectl(office, "exec tsdb-mysql-0 -c mysql -- mysql -h tsdb-mysql-leader -uroot -e 'SET GLOBAL max_connections=6'")
+    restarted = ("ts-price-service", "ts-route-service", "ts-train-service", "ts-user-service")
+    for name in restarted:
+        containers(office, name)[0].exit(1)
+    office.run_for(45 * SECOND)
+    failed = [name for name in restarted if "Too many connections" in kubectl(office, f"logs deploy/{name}")]
+    assert failed
+    answers = set()
+    for _ in range(37):
+        office.run_for(SECOND)
+        answers.add("1040" in kubectl(office, f"exec {leader.spec.pod_name} -c mysql -- mysql -uroot -e 'SELECT 1'"))
+    assert answers == {True, False}

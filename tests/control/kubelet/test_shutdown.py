@@ -5,6 +5,7 @@ import pytest
 from simcluster.api.objects import condition
 from simcluster.control.kubelet.shutdown import shutdown_groups
 from simcluster.models.machine.hosttools.table import run_on_host
+from simcluster.models.machine.shell.tree import FileTree
 from tests.clusters.nodes import NodeBench
 
 CONFIG = "/var/lib/kubelet/config.yaml"
@@ -84,6 +85,26 @@ def test_without_a_grace_period_the_machine_goes_down_under_its_pods(bench):
     assert (status["phase"], status["containerStatuses"][0]["restartCount"]) == ("Running", 1)
     boot = bench.admin.get("nodes", "", "worker-1")["status"]["nodeInfo"]["bootID"]
     assert ("Rebooted", f"Node worker-1 has been rebooted, boot id: {boot}", 1) in bench.events("worker-1")
+
+
+def test_after_a_boot_init_containers_run_again_and_an_empty_dir_is_what_it_was(bench):
+    volumes = [{"name": "data", "emptyDir": {}}, {"name": "ram", "emptyDir": {"medium": "Memory"}}]
+    mounts = [{"name": "data", "mountPath": "/data"}, {"name": "ram", "mountPath": "/ram"}]
+    env = [{"name": "EXIT_AFTER", "value": "1"}, {"name": "EXIT_CODE", "value": "0"}]
+    first = {"name": "prepare", "image": "acme/app:1.0", "imagePullPolicy": "IfNotPresent", "env": env}
+    bench.pod("web", spec={"volumes": volumes, "initContainers": [first]}, volumeMounts=mounts)
+    bench.run(8)
+    (sandbox,) = bench.machine.runtime.sandboxes.values()
+    for place in ("/data", "/ram"):
+        FileTree(sandbox.containers["c"]).write(f"{place}/list", "one")
+    run_on_host(bench.machine, ["reboot"])
+    bench.run(100)
+    (sandbox,) = bench.machine.runtime.sandboxes.values()
+    found = FileTree(sandbox.containers["c"])
+    assert (found.exists("/data/list"), found.exists("/ram/list")) == (True, False)
+    status = bench.get("web")["status"]
+    assert status["phase"] == "Running"
+    assert [one["restartCount"] for one in status["initContainerStatuses"]] == [1]
 
 
 @pytest.mark.parametrize(("argv", "code"), [(["shutdown", "tomorrow"], 1), (["shutdown", "-c"], 0)])

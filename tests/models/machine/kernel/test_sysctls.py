@@ -207,3 +207,11 @@ def test_a_node_that_forwards_nothing_still_reaches_its_own_pods() -> None:
     assert not links.path("other", node.name, "", node.address).cut
     node.os.sysctls.set("net.ipv4.ip_forward", 1)
     assert links.calm
+
+
+def test_a_parameter_is_written_as_a_file_with_a_redirection() -> None:
+    node = one_machine()
+    path = "/proc/sys/net/ipv4/ip_forward"
+    done = node.run(["bash", "-c", f"echo 0 > {path}; cat {path}; echo 2 > {path}; cat {path}"])
+    assert done is not None
+    assert (done.stdout, done.stderr.rpartition(": ")[2]) == ("0\n0\n", "Invalid argument\n")

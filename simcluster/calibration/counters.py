@@ -1,0 +1,92 @@
+"""Series of a recording as numbers: counters without their resets, on one grid, by who they are of."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.calibration.record.series import read_series
+
+#: Labels that name a service by themselves.
+_NAMES = ("service", "service_name", "app", "container", "job")
+
+
+@dataclass
+class Line:
+    """One series, in order of time; times in seconds.
+
+    Attributes:
+        resets: how often a counter began anew.
+    """
+
+    labels: dict[str, str]
+    times_s: NDArray[np.float64]
+    values: NDArray[np.float64]
+    resets: int = 0
+
+    def whole(self) -> Line:
+        """A counter as if it had never begun anew: what it lost at each reset is added back."""
+        steps = np.diff(self.values)
+        fell = steps < 0
+        grown = np.where(fell, self.values[1:], steps)
+        values = np.concatenate([[0.0], np.cumsum(grown)])
+        return Line(self.labels, self.times_s, values, int(fell.sum()))
+
+
+@dataclass
+class Kept:
+    """The series of some names."""
+
+    lines: dict[str, list[Line]] = field(default_factory=dict)
+
+    def of(self, name: str, service: str) -> list[Line]:
+        """The series of a metric that are a service's: its pods', or those that a label says are its."""
+        pod = re.compile(rf"{re.escape(service)}(-[a-z0-9]{{6,10}}-[a-z0-9]{{5}}|-\d+)?")
+        return [
+            line
+            for line in self.lines.get(name, ())
+            if pod.fullmatch(line.labels.get("pod", "")) or service in (line.labels.get(key) for key in _NAMES)
+        ]
+
+
+def kept_series(folders: Iterable[Path], names: Collection[str]) -> Kept:
+    """The series of these names in recordings. Raises RecordingError for a file that is no table."""
+    found: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for folder in folders:
+        for _, samples in read_series(folder):
+            for sample in samples:
+                if sample.name in names:
+                    found[sample.name, sample.labels][sample.t_ms] = sample.value
+    kept = Kept()
+    for (name, labels), points in sorted(found.items()):
+        ordered = sorted(points.items())
+        times = np.array([t_ms / 1000 for t_ms, _ in ordered])
+        values = np.array([value for _, value in ordered])
+        if len(times) >= 2:
+            kept.lines.setdefault(name, []).append(Line(json.loads(labels), times, values))
+    return kept
+
+
+def grid_of(lines: Iterable[Line], scrapes: int = 2) -> NDArray[np.float64]:
+    """Instants so many scrapes apart, while at least one of the series was there."""
+    lines = list(lines)
+    gaps = np.concatenate([np.diff(line.times_s) for line in lines])
+    step = float(np.median(gaps)) * scrapes
+    begin, end = min(line.times_s[0] for line in lines), max(line.times_s[-1] for line in lines)
+    return np.arange(begin, end + step / 2, step)
+
+
+def grown(lines: Iterable[Line], grid: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how much counters grew between neighbouring instants of a grid, all together."""
+    total = np.zeros(len(grid) - 1)
+    for line in lines:
+        whole = line.whole()
+        total += np.diff(np.interp(grid, whole.times_s, whole.values))
+    return total
