@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from simcluster.engine import format_rfc3339
@@ -21,6 +22,7 @@ from simcluster.models.apps.stores.contents import Database
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.relations import Refused, Relations, Table, Unsupported, snapshot
 from simcluster.models.apps.stores.settings import number_of
+from simcluster.models.apps.stores.sqlfunctions import constant
 from simcluster.models.machine.container import Container
 from simcluster.models.userland.outcome import Outcome
 
@@ -241,12 +243,13 @@ class MysqlShell:
 
     def _functions(self) -> dict[str, Callable[..., object]]:
         program = self._program
-        return {
-            "currentversion": lambda: program.version, "version": lambda: program.version,
-            "currentuser": lambda: f"{self._user}@%", "user": lambda: f"{self._user}@localhost",
-            "currentdatabase": lambda: self._database or None, "database": lambda: self._database or None,
-            "schema": lambda: self._database or None, "connection_id": lambda: 9 + program.open_connections(),
+        here = self._database or None
+        fixed: dict[str, object] = {
+            "currentversion": program.version, "version": program.version, "currentuser": f"{self._user}@%",
+            "user": f"{self._user}@localhost", "currentdatabase": here, "database": here, "schema": here,
+            "connection_id": 9 + program.open_connections(),
         }  # fmt: skip
+        return {name: partial(constant, value) for name, value in fixed.items()}
 
     def _evaluated(self, tables: dict[str, Table], space: str, text: str) -> str:
         stamp = format_rfc3339(self._program.container.sim.now).replace("T", " ")[:-1]

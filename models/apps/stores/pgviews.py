@@ -7,11 +7,12 @@ that nothing here fills, columns that only replication has.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from simcluster.models.apps.stores.relations import Column, Refused, Table
-from simcluster.models.apps.stores.sqlfunctions import instant
+from simcluster.models.apps.stores.sqlfunctions import constant, instant
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.postgres import PostgresProgram, Session
@@ -49,32 +50,50 @@ def tables(program: PostgresProgram, database: str, names: Iterable[str], asked:
     Args:
         asked: who asks, and the statement.
     """
-    makers: Mapping[str, Callable[[], list[dict[str, Value]]]] = {
-        "pg_stat_activity": lambda: _activity(program, database, *asked),
-        "pg_locks": lambda: _locks(program),
-        "pg_database": lambda: _databases(program),
-        "pg_roles": lambda: _roles(program),
-        "pg_user": lambda: _users(program),
-        "pg_tables": lambda: [{"schemaname": "public", "tablename": name, "tableowner": program.root,
-                               "hasindexes": True, "hasrules": False, "hastriggers": False, "rowsecurity": False}
-                              for name in _tables_of(program, database)],
-        "pg_settings": lambda: [{"name": name, "setting": value, "source": "configuration file", "vartype": "string",
-                                 "context": "postmaster" if name in program.POSTMASTER else "sighup",
-                                 "reset_val": value, "boot_val": value, "pending_restart": False}
-                                for name, value in sorted(program.settings.items())],
-        "pg_class": lambda: [{"oid": 16_384 + at, "relname": name, "relnamespace": 2200, "relkind": "r"}
-                             for at, name in enumerate(_tables_of(program, database))],
-        "pg_stat_user_tables": lambda: _statistics(program, database),
-        "pg_stat_database": lambda: _database_statistics(program),
-    }  # fmt: skip
     made = {}
     for name in names:
         table = Table([Column(each, "BIGINT" if each in _WHOLE else "TEXT", required=False, counted=False)
                        for each in _COLUMNS[name].split()], ())  # fmt: skip
         empty = dict.fromkeys(_COLUMNS[name].split())
-        table.rows = [{**empty, **row} for row in makers[name]()]
+        table.rows = [{**empty, **row} for row in _rows(name, program, database, asked)]
         made[name] = table
     return made
+
+
+def _rows(name: str, program: PostgresProgram, database: str, asked: tuple[str, str]) -> list[dict[str, Value]]:
+    match name:
+        case "pg_stat_activity":
+            return _activity(program, database, *asked)
+        case "pg_locks":
+            return _locks(program)
+        case "pg_database":
+            return _databases(program)
+        case "pg_roles":
+            return _roles(program)
+        case "pg_user":
+            return _users(program)
+        case "pg_stat_user_tables":
+            return _statistics(program, database)
+        case "pg_stat_database":
+            return _database_statistics(program)
+        case "pg_settings":
+            return _settings(program)
+    names = _tables_of(program, database)
+    if name == "pg_class":
+        return [{"oid": 16_384 + at, "relname": each, "relnamespace": 2200, "relkind": "r"}
+                for at, each in enumerate(names)]  # fmt: skip
+    fixed = {"schemaname": "public", "tableowner": program.root, "hasindexes": True, "hasrules": False,
+             "hastriggers": False, "rowsecurity": False}  # fmt: skip
+    return [{**fixed, "tablename": each} for each in names]
+
+
+def _settings(program: PostgresProgram) -> list[dict[str, Value]]:
+    return [
+        {"name": name, "setting": value, "source": "configuration file", "vartype": "string", "boot_val": value,
+         "context": "postmaster" if name in program.POSTMASTER else "sighup", "reset_val": value,
+         "pending_restart": False}
+        for name, value in sorted(program.settings.items())
+    ]  # fmt: skip
 
 
 def _activity(program: PostgresProgram, database: str, user: str, query: str) -> list[dict[str, Value]]:
@@ -178,29 +197,35 @@ def _database_statistics(program: PostgresProgram) -> list[dict[str, Value]]:
             for name in sorted(program.contents.databases)]  # fmt: skip
 
 
+def _size_of(sizes: dict[str, int], name: Value) -> int:
+    if str(name) not in sizes:
+        raise Refused("no database", str(name))
+    return sizes[str(name)]
+
+
+def _setting(settings: dict[str, str], name: Value, *missing: Value) -> str:
+    return settings.get(str(name), "")
+
+
 def functions(program: PostgresProgram, user: str, database: str) -> dict[str, Callable[..., Value]]:
     """Functions about the server and the session."""
-    contents = program.contents
+    contents, started = program.contents, instant(program.container.started_ns)
     assert contents is not None
     sizes = {name: each.size for name, each in contents.databases.items()}
     tables_size = sizes[database] // max(1, len(contents.databases[database].described.tables))
-    settings = program.settings
-
-    def size_of(name: Value) -> int:
-        if str(name) not in sizes:
-            raise Refused("no database", str(name))
-        return sizes[str(name)]
-
-    return {
-        "currentversion": lambda: f"PostgreSQL {program.version} (Debian {program.version}-1.pgdg120+1) on "
-                           "x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit",
-        "pg_postmaster_start_time": lambda: instant(program.container.started_ns),
-        "pg_database_size": size_of, "current_database": lambda: database,
-        "currentdatabase": lambda: database, "currentuser": lambda: user,
-        "sessionuser": lambda: user, "pg_backend_pid": lambda: program.next_pid + 1,
-        "pg_is_in_recovery": lambda: False, "inet_server_port": lambda: int(settings.get("port", "5432")),
-        "current_setting": lambda name, *_: settings.get(str(name), ""), "pg_conf_load_time": lambda: instant(
-            program.container.started_ns),
-        "pg_total_relation_size": lambda name: tables_size, "pg_relation_size": lambda name: tables_size,
-        "pg_blocking_pids": lambda pid: "{}", "current_schema": lambda: "public",
+    version = (
+        f"PostgreSQL {program.version} (Debian {program.version}-1.pgdg120+1) on x86_64-pc-linux-gnu, "
+        "compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit"
+    )
+    fixed: dict[str, Value] = {
+        "currentversion": version, "pg_postmaster_start_time": started, "pg_conf_load_time": started,
+        "current_database": database, "currentdatabase": database, "currentuser": user, "sessionuser": user,
+        "pg_backend_pid": program.next_pid + 1, "pg_is_in_recovery": False, "current_schema": "public",
+        "inet_server_port": int(program.settings.get("port", "5432")), "pg_blocking_pids": "{}",
+        "pg_total_relation_size": tables_size, "pg_relation_size": tables_size,
     }  # fmt: skip
+    return {
+        **{name: partial(constant, value) for name, value in fixed.items()},
+        "pg_database_size": partial(_size_of, sizes),
+        "current_setting": partial(_setting, program.settings),
+    }

@@ -12,11 +12,11 @@ import importlib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from operator import itemgetter
 from typing import Any
 
-from simcluster.models.apps.stores.sqlfunctions import FUNCTIONS, added, extracted, interval, truncated
+from simcluster.models.apps.stores.sqlfunctions import FUNCTIONS, added, constant, extracted, interval, truncated
 from simcluster.models.apps.stores.sqloperators import ARITHMETIC, OPERATORS, order_of, same, text_of
 
 Value = Any  # None, bool, int, float or str
@@ -96,7 +96,12 @@ class Relations:
         now: str,
         functions: Mapping[str, Callable[..., Value]] | None = None,
     ) -> None:
-        self._functions = {**FUNCTIONS, "now": lambda: now, "curdate": lambda: now[:10], **(functions or {})}
+        self._functions: dict[str, Callable[..., Value]] = {
+            **FUNCTIONS,
+            "now": partial(constant, now),
+            "curdate": partial(constant, now[:10]),
+        }
+        self._functions.update(functions or {})
         self._tables = tables
         self._dialect = dialect
         self._now = now

@@ -180,19 +180,52 @@ def _split_part(text: Value, sign: Value, number: Value) -> str:
     return parts[at] if 0 <= at < len(parts) else ""
 
 
-#: Name -> what it does with arguments of which none is NULL.
-FUNCTIONS: dict[str, Callable[..., Value]] = {
-    "left": _left, "right": _right, "substring": _substring, "substr": _substring, "round": _rounded,
-    "replace": lambda text, old, new: str(text).replace(str(old), str(new)), "trim": lambda text: str(text).strip(),
-    "ltrim": lambda text: str(text).lstrip(), "rtrim": lambda text: str(text).rstrip(), "split_part": _split_part,
-    "reverse": lambda text: str(text)[::-1], "initcap": lambda text: str(text).title(), "pg_size_pretty": pretty,
-    "ceil": lambda value: -int(-value // 1), "floor": lambda value: int(value // 1),
-    "greatest": lambda *values: max(values), "least": lambda *values: min(values),
-    "strpos": lambda text, part: str(text).find(str(part)) + 1, "age": lambda one, other: added(one, other, -1),
-    "char_length": lambda text: len(str(text)), "octet_length": lambda text: len(str(text).encode()),
-    "lpad": lambda text, size, fill=" ": _padded(text, size, fill, left=True),
-    "rpad": lambda text, size, fill=" ": _padded(text, size, fill, left=False),
-}  # fmt: skip
+def _replaced(text: Value, old: Value, new: Value) -> str:
+    return str(text).replace(str(old), str(new))
+
+
+def _trimmed(text: Value) -> str:
+    return str(text).strip()
+
+
+def _from_left(text: Value) -> str:
+    return str(text).lstrip()
+
+
+def _from_right(text: Value) -> str:
+    return str(text).rstrip()
+
+
+def _reversed(text: Value) -> str:
+    return str(text)[::-1]
+
+
+def _titled(text: Value) -> str:
+    return str(text).title()
+
+
+def _up(value: Value) -> int:
+    return -int(-value // 1)
+
+
+def _down(value: Value) -> int:
+    return int(value // 1)
+
+
+def _place(text: Value, part: Value) -> int:
+    return str(text).find(str(part)) + 1
+
+
+def _age(one: Value, other: Value) -> Value:
+    return added(one, other, -1)
+
+
+def _characters(text: Value) -> int:
+    return len(str(text))
+
+
+def _octets(text: Value) -> int:
+    return len(str(text).encode())
 
 
 def _padded(text: Value, size: Value, fill: Value, *, left: bool) -> str:
@@ -201,3 +234,26 @@ def _padded(text: Value, size: Value, fill: Value, *, left: bool) -> str:
         return cells[: max(0, wide)]
     more = (str(fill) * (wide // len(str(fill)) + 1))[: wide - len(cells)]
     return more + cells if left else cells + more
+
+
+def _left_padded(text: Value, size: Value, fill: Value = " ") -> str:
+    return _padded(text, size, fill, left=True)
+
+
+def _right_padded(text: Value, size: Value, fill: Value = " ") -> str:
+    return _padded(text, size, fill, left=False)
+
+
+def constant(value: Value, *arguments: Value) -> Value:
+    """The function of whatever arguments that always has this value (with `partial`)."""
+    return value
+
+
+#: Name -> what it does with arguments of which none is NULL.
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "left": _left, "right": _right, "substring": _substring, "substr": _substring, "round": _rounded,
+    "replace": _replaced, "trim": _trimmed, "ltrim": _from_left, "rtrim": _from_right, "split_part": _split_part,
+    "reverse": _reversed, "initcap": _titled, "pg_size_pretty": pretty, "ceil": _up, "floor": _down, "greatest": max,
+    "least": min, "strpos": _place, "age": _age, "char_length": _characters, "octet_length": _octets,
+    "lpad": _left_padded, "rpad": _right_padded,
+}  # fmt: skip
