@@ -68,11 +68,11 @@ _PASSWD = "".join(
         ("nobody", 65534, 65534, "/nonexistent", "/usr/sbin/nologin"),
         ("systemd-network", 998, 998, "/", "/usr/sbin/nologin"), ("messagebus", 101, 101, "/nonexistent",
         "/usr/sbin/nologin"), ("syslog", 102, 102, "/nonexistent", "/usr/sbin/nologin"),
-        ("sshd", 105, 65534, "/run/sshd", "/usr/sbin/nologin"), ("ubuntu", 1000, 1000, "/home/ubuntu", "/bin/bash"),
+        ("sshd", 105, 65534, "/run/sshd", "/usr/sbin/nologin")
     )
 )  # fmt: skip
-_GROUP = "root:x:0:\ndaemon:x:1:\nadm:x:4:syslog,ubuntu\nsudo:x:27:ubuntu\nwww-data:x:33:\nnogroup:x:65534:\n"
-_GROUP += "systemd-journal:x:999:\nsystemd-network:x:998:\nsyslog:x:102:\nubuntu:x:1000:\n"
+_GROUP = "root:x:0:\ndaemon:x:1:\nadm:x:4:syslog\nsudo:x:27:\nwww-data:x:33:\nnogroup:x:65534:\n"
+_GROUP += "systemd-journal:x:999:\nsystemd-network:x:998:\nsyslog:x:102:\n"
 
 
 def host_files(machine: Machine, address: str) -> None:
