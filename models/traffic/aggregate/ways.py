@@ -88,7 +88,8 @@ class Ways(Shared):
         """P(both ways of an edge together <= t)."""
         values = self._values.get(edge)
         if values is None:
-            return (at >= 2.0 * self.network[edge]).astype(np.float64)
+            always: Array = (at >= 2.0 * self.network[edge]).astype(np.float64)
+            return always
         found: Array = np.searchsorted(values, at, side="right") / len(values)
         return found
 
