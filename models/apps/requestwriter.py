@@ -101,7 +101,7 @@ class RequestWriter:
         passed: list[Passed] = []
         for number, each in enumerate(followed):
             key = mix(self._key, t_ns + number)
-            _, inside = self._inside.setdefault(each.operation.name, (each.operation, OpenRequests()))
+            _, inside = self._inside.setdefault(each.operation.name, (each.operation, OpenRequests(since_ns)))
             begun = inside.begin(mix(key, 1), since_ns, t_ns, each.arrived, self._numbers)
             self._numbers += each.arrived
             opening = tuple(template for template in each.operation.log if template.begins)
@@ -120,14 +120,19 @@ class RequestWriter:
         fatal = [failed for failed in each.failed if failed.call.required]
         took = [each.took.drawn(uniform_run(mix(key, 2), each.served))]
         took += [np.full(failed.calls, math.floor(failed.before.mean + failed.after_ns)) for failed in fatal]
-        longest = max(math.floor(each.took.drawn(LONGEST)[0]), *(int(part[-1]) for part in took[1:] if len(part)), 0)
+        known = t_ns - each.after_ns >= inside.since_ns  # others were drawn whole when they began
+        took += [np.full(count if known else 0, each.after_ns) for count in (each.late, each.lost)]
+        if each.late or each.lost:
+            inside.patience_ns = max(inside.patience_ns, each.after_ns)
+        longest = max(math.floor(each.took.drawn(LONGEST)[0]), *(int(part[-1]) for part in took[1:-2] if len(part)), 0)
         drawn = np.concatenate(took).astype(np.int64)
-        which, starts, ends, numbers = inside.end(mix(key, 3), since_ns, t_ns, drawn, longest)
+        which, starts, ends, numbers = inside.end(mix(key, 3), since_ns, t_ns, drawn, inside.patience_ns or longest)
         group = np.repeat(np.arange(len(took)), [len(part) for part in took])[which]
         found = []
         for place, log, status, cause in [
             (0, each.operation.log, each.operation.status, None),
             *((1 + n, failed.call.log, failed.call.status, failed.cause) for n, failed in enumerate(fatal)),
+            (1 + len(fatal), each.operation.log, each.operation.status, None),  # those that are lost say nothing
         ]:
             here, templates = group == place, _closing(log)
             if templates and here.any():
