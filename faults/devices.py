@@ -17,6 +17,7 @@ from simcluster.models.machine.kernel import chrony
 from simcluster.models.machine.kernel.clock import UNIT
 from simcluster.models.machine.kernel.packetfilter import ACCEPT
 from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.shell.tree import FileTree
 from simcluster.models.machine.storage import Disk, SlowMode
 
 Values = dict[str, Any]
@@ -69,6 +70,11 @@ def facts_of(machine: Machine) -> dict[str, Values]:
     for container in machine.runtime.containers() if machine.cpu.halted else ():
         if container.halted:
             found[f"process/{container.spec.pod_name}/{container.spec.name}"] = {"state": "stopped"}
+    if machine.os.shm.total():
+        for container in machine.runtime.containers():
+            kept = FileTree(container).entries(_SHARED) if container.running else []
+            if kept:
+                found[f"shm/{container.spec.pod_name}/{container.spec.name}"] = {"files": sorted(kept)}
     for unit in machine.units.units.values():
         found[f"unit/{unit.name.removesuffix('.service')}"] = {
             "active": unit.active,
@@ -107,6 +113,10 @@ def _ranges(blocks: Iterable[int]) -> list[str]:
         else:
             found.append([block, block])
     return [f"{first}-{last}" if last > first else str(first) for first, last in found]
+
+
+#: Where files are memory.
+_SHARED = "/dev/shm"
 
 
 class NoKnob(ValueError):
@@ -151,6 +161,12 @@ def put(machine: Machine, part: str, values: Mapping[str, Any]) -> None:
         for container in machine.runtime.containers():
             if f"{container.spec.pod_name}/{container.spec.name}" == name and values.get("state") is None:
                 container.go_on()
+    elif kind == "shm":
+        for container in machine.runtime.containers():
+            if f"{container.spec.pod_name}/{container.spec.name}" == name and container.running:
+                tree = FileTree(container)
+                for file in tree.entries(_SHARED):
+                    tree.remove(f"{_SHARED}/{file}")
     elif kind == "file":
         _write_files(machine, values)
     elif kind == "nic":

@@ -3,7 +3,8 @@
 At rest the world is compared with its healthy twin at the same instant. Then every test is taken by a fork of its own.
 What a fork does not survive counts only if the twin does, and so does the world after the task's reference fix:
 otherwise the test discriminates nothing, and is listed so. Those two take a test when the world has failed it, each at
-most once for a task, a seed and a noise. Nobody looks at what watches a fork, so that writes nothing down.
+most once for a task, a seed and a noise. A loss is judged by what it hits: pods move, so that the twin loses the node,
+too, that runs there what is missed here. Nobody looks at what watches a fork, so that writes nothing down.
 
 A grade has a budget: tests of what differs from the twin, then time and the control plane, and a sample by the seed of
 the others. `check` lets the reference fixes take all.
@@ -21,8 +22,8 @@ from simcluster.eval.examination import choice
 from simcluster.eval.examination.controlplane import ControlPlane
 from simcluster.eval.examination.latent import latent
 from simcluster.eval.examination.parallel import in_order, jobs
-from simcluster.eval.examination.standing import failings, lost, ready_nodes
-from simcluster.eval.examination.trials import LIMIT_NS, Norm, TimePasses, Trial
+from simcluster.eval.examination.standing import failings, lost, pods_of, ready_nodes, unfinished, workloads
+from simcluster.eval.examination.trials import LIMIT_NS, Drain, Norm, Reboot, TimePasses, Trial, label
 from simcluster.eval.examination.twin import twin_of
 from simcluster.eval.examination.vitals import Vitals, vitals
 from simcluster.eval.interventions.worlds import set_right
@@ -82,10 +83,12 @@ class Taken(NamedTuple):
     Attributes:
         why: it was not survived; empty if it was.
         lost: nodes and parts of the control plane that were missing at its end.
+        stuck: workloads of the application that were unfinished at its end, as `kind/name`.
     """
 
     why: str
     lost: frozenset[str] = frozenset()
+    stuck: frozenset[str] = frozenset()
 
 
 SURVIVED = Taken("")
@@ -101,7 +104,11 @@ _FIXED_MAX = 3
 def _take(test: Trial, fork: World, norm: Norm) -> Taken:
     """Take a test in a fork of one's own."""
     why = test.take(fork, norm)
-    return Taken(why, lost(fork, norm.critical)) if why else SURVIVED
+    if not why:
+        return SURVIVED
+    here = workloads(fork, norm.task.namespace)
+    stuck = frozenset(label(one) for kind, one in here if unfinished(kind, one))
+    return Taken(why, lost(fork, norm.critical), stuck)
 
 
 def _on_fork(test: Trial, rest: Snapshot[World], norm: Norm) -> Taken:
@@ -212,7 +219,19 @@ class Examiner:
             other = self._known(test, who, ask)
             if other.why and taken.lost <= other.lost:
                 return f"{words}: {other.why}"
+        for node in self._elsewhere(test, taken, twin):
+            there = replace(test, subject=node)
+            other = self._known(there, "twin", partial(self._healthy, there, twin, norm))
+            if other.why and taken.lost <= other.lost and taken.stuck <= other.stuck:
+                return f"nor does {node} without the incident, which runs there what is missed: {other.why}"
         return ""
+
+    def _elsewhere(self, test: Trial, taken: Taken, twin: World) -> list[str]:
+        """Nodes that run in the twin the workloads that a loss of another node left unfinished here: pods move."""
+        if not isinstance(test, (Reboot, Drain)) or not taken.stuck or taken.lost:
+            return []
+        pods = [pod for name in sorted(taken.stuck) for pod in pods_of(twin, self.case.task.namespace, name)]
+        return list(dict.fromkeys(pod["spec"]["nodeName"] for pod in pods if pod["spec"]["nodeName"] != test.subject))
 
     def _known(self, test: Trial, who: str, ask: Callable[[], Taken]) -> Taken:
         key = (*self._key, test.name, who)

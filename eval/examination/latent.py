@@ -133,7 +133,12 @@ def _unserved(world: World, twin: World, namespace: str) -> Iterator[str]:
     for service in store.objects("services", namespace):
         name, spec = name_of(service), service["spec"]
         known = usual.get("services", namespace, name)
-        if known is None or spec.get("type") == "ExternalName":
+        if known is None or known["spec"].get("type") == "ExternalName":
+            continue
+        if spec.get("type") == "ExternalName":
+            host = spec.get("externalName", "")
+            if known["spec"].get("selector") and not _is_here(world, host):
+                yield f"the Service {name} is an alias of {host}, and leads to pods without the incident"
             continue
         if known["spec"].get("selector") and not spec.get("selector"):
             yield f"the addresses of Service {name} are kept by hand"
@@ -142,6 +147,15 @@ def _unserved(world: World, twin: World, namespace: str) -> Iterator[str]:
         wanted = {port["port"] for port in spec.get("ports") or ()}
         for port in [one for one in dead if one in wanted][:1]:
             yield f"nobody answers at port {port} of Service {name}, and somebody does without the incident"
+
+
+def _is_here(world: World, host: str) -> bool:
+    """Whether a name is that of a Service of the cluster: `NAME.NAMESPACE.svc`, with or without the domain."""
+    name, _, rest = host.partition(".")
+    namespace, _, domain = rest.partition(".")
+    return domain.rstrip(".") in ("svc", "svc.cluster.local") and (
+        world.api.store.get("services", namespace, name) is not None
+    )
 
 
 def _unreached(world: World, twin: World, namespace: str, nodes: list[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from simcluster.api.objects import ApiObject, name_of
+from simcluster.api.objects import ApiObject, controller_of, name_of
 from simcluster.engine.clock import HOUR
 from simcluster.eval.examination.latent import piled
 from simcluster.eval.trajectory import observe
@@ -30,6 +30,18 @@ def workloads(world: World, namespace: str) -> list[tuple[str, ApiObject]]:
     """(resource, object) of every workload of a namespace that wants pods, in order of names."""
     found = [(kind, one) for kind in WORKLOADS for one in world.api.store.objects(kind, namespace)]
     return [(kind, one) for kind, one in found if kind == WORKLOADS[2] or one["spec"].get("replicas", 1)]
+
+
+def pods_of(world: World, namespace: str, workload: str) -> list[ApiObject]:
+    """The pods of a workload, `kind/name`, that are on a node."""
+    pods = [pod for pod in world.api.store.objects("pods", namespace) if pod["spec"].get("nodeName")]
+    return [pod for pod in pods if workload.partition("/")[2] in made_by(pod)]
+
+
+def made_by(pod: ApiObject) -> tuple[str, str]:
+    """The names that the workload of a pod may have: that of its owner, without a ReplicaSet's hash and with it."""
+    owner = controller_of(pod) or {"name": ""}
+    return owner["name"], owner["name"].rpartition("-")[0]
 
 
 def is_given_up(node: ApiObject) -> bool:

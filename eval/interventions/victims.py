@@ -1,8 +1,9 @@
 """Who suffers from an origin: who calls it, and who calls those, as calls were seen until the page.
 
 An origin on a node hits whatever runs there first, one in a ConfigMap or a Secret who reads that, and who has the
-address of such a reader: streams that stay open are not seen as calls. What floods others (load, retries) hits those
-that it calls, too.
+address of such a reader: streams that stay open are not seen as calls. What bounds a namespace hits all of it, and what
+another object names, such as the settings of a program that changes workloads, is hit by that. What floods others
+(load, retries) hits those that it calls, too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from simcluster.api.objects import ApiObject, name_of
+from simcluster.api.objects import ApiObject, name_of, namespace_of
 from simcluster.eval.interventions.named import behind
 
 if TYPE_CHECKING:
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 WORKLOADS = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
 READ = ("configmaps", "secrets")
+#: What bounds whatever is made in a namespace, or in all of them, and what names others to whom it does something.
+BOUNDING = (
+    *("resourcequotas", "limitranges", "validatingwebhookconfigurations", "mutatingwebhookconfigurations"),
+    *("validatingadmissionpolicies", "ippools"),
+)
+GOVERNING = (*BOUNDING, "configmaps", "cronjobs", "horizontalpodautoscalers", "networkpolicies", "ingresses")
 #: Kinds of cause that hit who is called.
 FLOODING = ("load", "retry_storm")
 
@@ -35,6 +42,7 @@ def victims(world: World, namespace: str, origins: Iterable[str], family: str) -
     origins = frozenset(origins)
     calls = calls_of(world, namespace)
     hit = set(origins) | _running_on(world, namespace, origins)
+    hit |= _governed(world, namespace, origins)
     readers = _reading(world, namespace, origins)
     if readers:
         hit |= readers | _addressing(world, namespace, readers)
@@ -115,6 +123,23 @@ def _running_on(world: World, namespace: str, nodes: frozenset[str]) -> set[str]
     """Workloads of which a pod is on one of the nodes."""
     of_pod, pods = _Owners(world, namespace), world.api.store.objects("pods", namespace)
     return {of_pod.name(name_of(pod)) for pod in pods if pod["spec"].get("nodeName") in nodes} - {""}
+
+
+def _governed(world: World, namespace: str, names: frozenset[str]) -> set[str]:
+    """Workloads that objects of some names bound, or whose names stand in the content of such an object."""
+    store, found = world.api.store, set[str]()
+    own = [name_of(one) for one in _workloads(world, namespace)]
+    names = names - {*own, *(name_of(one) for one in store.objects("services", namespace))}
+    for kind in store.resources():
+        for one in store.objects(kind) if kind.partition(".")[0] in GOVERNING else ():
+            if name_of(one) not in names:
+                continue
+            if kind.partition(".")[0] in BOUNDING:
+                found.update(own if namespace_of(one) in ("", namespace) else ())
+                continue
+            content = json.dumps({key: value for key, value in one.items() if key not in ("metadata", "status")})
+            found.update(name for name in own if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", content))
+    return found - names
 
 
 def _reading(world: World, namespace: str, names: frozenset[str]) -> set[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from simcluster.eval.judge.tokens import QUOTE, Token
+from simcluster.eval.judge.tokens import QUOTE, STAR, Token
 from simcluster.eval.judge.vocabulary import words
 
 #: A stem so long is no word of everyday English.
@@ -17,7 +18,7 @@ _SHORT = 6
 _BEGINS = frozenset([",", ":", ";", "(", "->", "→", "and", "but", "that", "because"])
 _PIECES_MAX = 4
 #: Kinds whose only object is named by the kind.
-SOLE = ("Namespace", "Ingress")
+SOLE = ("Namespace", "Ingress", "CronJob")
 #: "all of the … nodes" has so many words.
 _GROUP_WORDS = 3
 #: A part of a name that stands for it has so many letters.
@@ -27,6 +28,8 @@ _BEGUN = 4
 #: Words for many machines, and how the names of those begin.
 _MANY = {"nodes": "", "workers": "worker", "machines": "", "hosts": ""}
 _POD = re.compile(r"-(?:[a-z0-9]{5,10}-[a-z0-9]{5}|\d+|pods?|deployment|service|deploy)(?![\w-])")
+#: A piece of a name is shortened to no fewer letters.
+_CUT_MIN = 3
 #: What makes a longer name of it.
 _LONGER = re.compile(r"-[^\s>-]")
 #: A part of a machine, in front of its name: "sda@worker-1".
@@ -41,7 +44,7 @@ class Mention(NamedTuple):
         start, end: numbers of its first word, and of the one behind its last.
         name: as in the inventory.
         sure: whether it can be nothing else.
-        address: within an address, which says nothing of the component itself.
+        address: within an address, or what something is set to, which says nothing of the component itself.
         own: possessive: "worker-2's".
     """
 
@@ -89,7 +92,13 @@ class Roster:
         """Components named in a normalised sentence, in order."""
         mentions, at = [], 0
         while at < len(found):
+            group = self._group(sentence, found, at)
+            if group:
+                mentions += group
+                at += 1
+                continue
             mention = self._at(sentence, found, at) if found[at].text in self._begun else None
+            mention = mention or self._cut_short(sentence, found, at)
             if mention is None and found[at].text in self._parts:
                 mention = self._by_part(sentence, found, at)
             if mention is None and found[at].text in self._sole:
@@ -99,7 +108,38 @@ class Roster:
             if mention is not None:
                 mentions.append(mention)
             at = at + 1 if mention is None else mention.end
-        return _sure_in_lists(mentions, found)
+        return _sure_in_lists(self._spelled_out(mentions, found), found)
+
+    def _group(self, sentence: str, found: Sequence[Token], at: int) -> list[Mention]:
+        """All whose names begin so: "mongodb-*"."""
+        end = found[at].end
+        if sentence[end : end + 2] != f"-{STAR}" or sentence[max(0, found[at].start - 1) : found[at].start] == "-":
+            return []
+        return [Mention(at, at + 1, name) for name in self.kinds if name.startswith(f"{found[at].text}-")]
+
+    def _spelled_out(self, mentions: list[Mention], found: Sequence[Token]) -> list[Mention]:
+        """Names in brackets behind such a group, which only say how those of the group end: "mongodb-* (geo, rate)"."""
+        groups = [one for one, other in itertools.pairwise(mentions) if one.start == other.start]
+        for group in groups[:1]:
+            stem = found[group.start].text
+            for at, one in enumerate(mentions):
+                if one.start > group.start and f"{stem}-{one.name}" in self.kinds:
+                    mentions[at] = one._replace(name=f"{stem}-{one.name}", sure=True)
+        return mentions
+
+    def _cut_short(self, sentence: str, found: Sequence[Token], at: int) -> Mention | None:
+        """The only component whose name that may be with pieces cut short: "ctl-plane", "payment-svc"."""
+        end = at + 1
+        while end < min(at + _PIECES_MAX, len(found)) and sentence[found[end - 1].end : found[end].start] == "-":
+            end += 1
+        begun = found[at].start
+        if end == at + 1 or sentence[max(0, begun - 1) : begun] in ("-", ".", "_", "@", "/"):
+            return None
+        pieces = [token.text for token in found[at:end]]
+        meant = [name for name in self.kinds if _is_cut(pieces, name.lower().split("-"))]
+        if len(meant) != 1 or _LONGER.match(sentence, found[end - 1].end):
+            return None
+        return Mention(at, end, meant[0], own=found[end - 1].own)
 
     def _by_part(self, sentence: str, found: Sequence[Token], at: int) -> Mention | None:
         """A component that a part of its name stands for, beside its kind: "the archiver CronJob"."""
@@ -145,7 +185,8 @@ class Roster:
             if not beside and len(word) < (_SHORT if _begins(found, start) else _LONG):
                 return None
             name, sure = self._short[word], beside or len(word) >= _LONG
-        return Mention(start, end, name, sure, _ADDRESS.match(sentence, behind) is not None, own)
+        value = _ADDRESS.match(sentence, behind) is not None or _is_value(sentence, found, start)
+        return Mention(start, end, name, sure, value, own)
 
 
 @functools.lru_cache(maxsize=16)
@@ -171,6 +212,24 @@ def _letters(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
+def _is_cut(pieces: Sequence[str], name: Sequence[str]) -> bool:
+    """Whether pieces are those of a name, some with letters left out.
+
+    >>> _is_cut(["ctl", "plane"], ["control", "plane"]), _is_cut(["cart", "db"], ["cart", "redis"])
+    (True, False)
+    """
+    return len(pieces) == len(name) and all(
+        short == whole or (len(short) >= _CUT_MIN and short[0] == whole[0] and _within(short, whole))
+        for short, whole in zip(pieces, name, strict=True)
+    )
+
+
+def _within(short: str, whole: str) -> bool:
+    """Whether the letters of one stand in another, in order."""
+    letters = iter(whole)
+    return short.isalpha() and all(letter in letters for letter in short)
+
+
 def _begins(found: Sequence[Token], at: int) -> bool:
     """Whether a clause begins with a word."""
     return at == 0 or found[at - 1].text in _BEGINS
@@ -191,6 +250,13 @@ def _sure_in_lists(mentions: list[Mention], found: Sequence[Token]) -> list[Ment
             if other.sure and between and between <= words("lists"):
                 mentions[at] = mentions[at]._replace(sure=True)
     return mentions
+
+
+def _is_value(sentence: str, found: Sequence[Token], at: int) -> bool:
+    """Whether a quoted name is what something is set to: "its command is `geo`"."""
+    if sentence[max(0, found[at].start - 1) : found[at].start] != QUOTE or at < 2:
+        return False
+    return found[at - 1].text in words("copulas") and found[at - 2].text in words("settings")
 
 
 def _beside(found: Sequence[Token], at: int) -> bool:

@@ -10,16 +10,20 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simcluster.eval.judge.claims import read_claims
-from simcluster.eval.judge.reading import Reading, read
+from simcluster.eval.judge.reading import Reading, Stated, read
 from simcluster.eval.judge.sentence import claimed
 from simcluster.eval.judge.values import contradicts, says_value
 from simcluster.eval.judge.verdicts import QUESTIONS, DiagnosisVerdict, QuestionAnswer
-from simcluster.eval.judge.vocabulary import vocabulary
+from simcluster.eval.judge.vocabulary import vocabulary, words
 from simcluster.tasks.model import Truth
 
 #: Kinds of objects that hold settings of programs, and the kind of cause that lies in these.
 _HELD = ("ConfigMap", "Secret")
 _SETTINGS = "configuration_object"
+#: What people call what of an image was changed.
+_IMAGE = ("image", "tag")
+#: A sentence on a way names at most so many components: its ends, and who tells of it.
+_ENDS_MAX = 3
 
 
 def family_of(truth: Truth) -> str:
@@ -95,31 +99,85 @@ class _Asked:
         self.family = family_of(truth)
         self.own = {truth.ref.name, *truth.scope, *beside.own}
         self.own |= {name for one in reading.stated if one.between and self.own & {*one.owners} for name in one.owners}
+        self.victims = beside.victims
+        self.stated = [self._attributed(one) for one in reading.stated if not self._is_disowned(one)]
+        self.families = list(dict.fromkeys(one.family for one in self.stated))
+        self.blamed = list(dict.fromkeys([*(n for one in self.stated for n in one.owners), *reading.accused]))
         self._allowed = {self.family, *vocabulary().families[self.family].consequences, *beside.families}
         self._allowed |= {_SETTINGS} if truth.ref.kind in _HELD else set()
-        self.others = [name for name in reading.families if name not in self._allowed]
-        strange = [name for name in reading.blamed if name not in self.own]
+        self._allowed |= {name for name in self.families if name not in self._allowed and self._follows(name)}
+        self.others = [name for name in self.families if name not in self._allowed]
+        strange = [name for name in self.blamed if name not in self.own]
         self.besides = [name for name in strange if not (name in beside.victims and self._only_suffers(name))]
+
+    def _attributed(self, one: Stated) -> Stated:
+        """A kind of cause, given to the origin where the text gives it to whom it hits and names the origin with it.
+
+        "From the pods of web every packet to auth-service comes late": a way has two ends, and who stands nearest to
+        the words is not always who has it. Where somebody else is blamed who is no victim, nothing is given away.
+        """
+        if {*one.owners} & {*self.reading.exonerated}:
+            one = one._replace(owners=tuple(name for name in one.owners if name not in self.reading.exonerated))
+        owners = {*one.owners}
+        if one.family != self.family or owners & self.own:
+            return one
+        way = one.family in words("ways") and len(one.near) <= _ENDS_MAX
+        if not way and owners - self.victims:
+            return one
+        named = {*one.near} if way or not self._is_object() else {*self.reading.affirmed}
+        meant = tuple(name for name in dict.fromkeys((*one.near, *self.reading.affirmed)) if name in self.own & named)
+        return one._replace(owners=meant) if meant else one
+
+    def _is_disowned(self, one: Stated) -> bool:
+        """Whether another kind of cause is said to be none elsewhere: "the network is healthy; the delay is wanted"."""
+        family = vocabulary().families[one.family]
+        if one.family == self.family:
+            return False
+        return one.family in self.reading.disowned or bool({one.family, *family.hints} & {*self.reading.cleared})
+
+    def _is_object(self) -> bool:
+        """Whether the origin is an object that is named for nothing else: a ConfigMap, a policy."""
+        return self.truth.ref.kind in words("specific")
+
+    def _follows(self, family: str) -> bool:
+        """Whether another kind of cause is only told of as what came of it, or beside it.
+
+        So it is if the right one is claimed for sure, of the origin, in a sentence before it, and the other is given to
+        nobody else than the origin and its victims and is not called the cause, or only of a chain that begins with a
+        value that was changed.
+        """
+        core = [one for one in self.stated if one.family == self.family and self.own & {*one.owners} and not one.maybe]
+        if not core:
+            return False
+        first = min(one.sentence for one in core)
+        mine = [one for one in self.stated if one.family == family]
+        by = any(says_value(self.reading.text, key, value) for key, value in self.truth.details.items())
+        return all(
+            (one.sentence > first or one.role == "aside")
+            and (one.role != "cause" or (by and {*one.owners} <= self.own))
+            and {*one.owners} <= self.own | self.victims
+            for one in mine
+        )
 
     def _only_suffers(self, victim: str) -> bool:
         """Whether a victim is listed as one: beside the origin, with what follows, or without a kind of cause."""
-        claimed = [one for one in self.reading.stated if victim in one.owners]
+        claimed = [one for one in self.stated if victim in one.owners]
         return all(
             one.owners[0] in self.own or (one.family != self.family and one.family in self._allowed) for one in claimed
         )
 
     def localization(self) -> _Decided:
         """Whether the origin is named, first, and alone."""
-        reading, own, besides = self.reading, self.own, self.besides
-        blamed = ", ".join(reading.blamed) or "no component"
-        first = bool(reading.blamed) and reading.blamed[0] in own
-        given = [one.owners for one in reading.stated if one.family == self.family]
+        own, besides = self.own, self.besides
+        blamed = ", ".join(self.blamed) or "no component"
+        first = bool(self.blamed) and self.blamed[0] in own
+        given = [one.owners for one in self.stated if one.family == self.family]
         apart = first and all(own & set(owners) or not owners for owners in given)
         return [
-            (bool(own & set(reading.blamed)), f"blames {blamed}"),
+            (bool(own & set(self.blamed)), f"blames {blamed}"),
             (apart, f"blames {blamed}" + ("" if first else f"; {self.truth.ref.name} is not the first")),
             (
-                bool(reading.blamed) and not besides,
+                bool(self.blamed) and not besides,
                 f"blames besides: {', '.join(besides)}" if besides else f"blames {blamed}",
             ),
         ]
@@ -127,34 +185,52 @@ class _Asked:
     def characterization(self) -> _Decided:
         """Whether the kind of cause is named, with its values, and no other."""
         reading, details = self.reading, self.truth.details
-        heard = ", ".join(reading.families) or "no known mechanism"
+        heard = ", ".join(self.families) or "no known mechanism"
         missing = [f"{key}={value}" for key, value in details.items() if not says_value(reading.text, key, value)]
         enough = 2 * len(missing) < len(details) or not details
         elsewhere = contradicts(reading.text, details)
         elsewhere = elsewhere or self._otherwise()
-        named = (self.family in reading.families or self._by_its_settings()) and not elsewhere
+        named = self.family in self.families or self._by_its_settings() or self._by_its_kind()
+        named = named and not elsewhere
         return [
             (named, f"claims {heard}" + (f", but of {elsewhere}" if elsewhere else "")),
             (enough, f"lacks {', '.join(missing)}" if missing else "has every changed value"),
             (
-                bool(reading.families) and not self.others,
+                bool(self.families) and not self.others,
                 f"claims besides: {', '.join(self.others)}" if self.others else f"claims {heard}",
             ),
         ]
 
     def _by_its_settings(self) -> bool:
         """Whether settings that are the origin are said to be changed, and the kind of cause to follow from them."""
-        own = [one for one in self.reading.stated if one.family == _SETTINGS and self.own & {*one.owners}]
+        own = [one for one in self.stated if one.family == _SETTINGS and self.own & {*one.owners}]
         return self.truth.ref.kind in _HELD and bool(own) and self.family in self.reading.follows
+
+    def _by_its_kind(self) -> bool:
+        """Whether an object that only the right kind of cause can have is named by its kind, and what follows is its.
+
+        "The TidbCluster basic asks for a toleration that does not exist."
+        """
+        kinds = vocabulary().families[self.family].kinds
+        only = kinds == (self.truth.ref.kind,) and self._is_object() and kinds[0].lower() in self.reading.text
+        only = only and self.family not in self.reading.disowned
+        return only and any(
+            one.family in self._allowed - {_SETTINGS} and self.own & {*one.owners} for one in self.stated
+        )
 
     def _otherwise(self) -> str:
         """A way of the right kind of cause that is told of and is not how it came about; empty if there is none.
 
         A setting that nobody names is another one: its object holds many.
         """
-        setting = self.truth.details.get("setting", "")
+        details = self.truth.details
+        setting = details.get("setting", "")
         if setting and self.family == _SETTINGS and not says_value(self.reading.text, "setting", setting):
             return f"another setting than {setting}"
+        for key, value in details.items():
+            field = key != key.lower() or key in _IMAGE
+            if field and not says_value(self.reading.text, key, value) and key.lower() in self.reading.cleared:
+                return f"another place than {key}, which is said to be in order"
         for respect, ways in vocabulary().families[self.family].ways.items():
             named = [name for name in ways if f"{self.family} {respect} {name}" in self.reading.ways]
             right = [name for name, way in ways.items() if {*way.faults} & {*self.truth.faults}]
@@ -168,11 +244,11 @@ class _Asked:
         missing = [name for name in scope if name not in reading.mentioned]
         unfit = [
             name
-            for name in (*reading.families, *reading.follows)
+            for name in (*self.families, *reading.follows)
             if name not in self._allowed and not _may_follow(name, self.family)
         ]
         return [
-            (bool(reading.blamed) and not self.besides, f"blames {len(reading.blamed)} of {len(scope)} components"),
+            (bool(self.blamed) and not self.besides, f"blames {len(self.blamed)} of {len(scope)} components"),
             (not missing, f"does not mention {', '.join(missing)}" if missing else "mentions all"),
             (not unfit, f"speaks of {', '.join(unfit)}" if unfit else "nothing contradicts the mechanism"),
         ]
@@ -190,9 +266,9 @@ class _Asked:
             return "it calls something the cause that is no known kind of cause"
         if self.family in reading.denied:
             return ""
-        if not reading.families and own & set(reading.mentioned):
+        if not self.families and own & set(reading.mentioned):
             return f"it names {self.truth.ref.name} and no known kind of cause"
-        if self.family in reading.families and not own & set(reading.blamed):
+        if self.family in self.families and not own & set(self.blamed):
             return "it names a kind of cause and not what it belongs to"
         return ""
 

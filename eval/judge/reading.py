@@ -57,6 +57,7 @@ class Stated(NamedTuple):
         sentence: its number.
         between: whether the owners are the two ends of a way, on which it lies.
         felt: whether it is what the owners meet: "pods there see retransmissions".
+        near: names of all components of its sentence of which nothing says that they are in order.
     """
 
     family: str
@@ -66,6 +67,7 @@ class Stated(NamedTuple):
     sentence: int
     between: bool = False
     felt: bool = False
+    near: tuple[str, ...] = ()
 
 
 @dataclass
@@ -76,7 +78,11 @@ class Reading:
         stated: causes claimed, consequences of others left out.
         accused: components that are called the cause without a kind of cause.
         mentioned: names of all components named anywhere.
+        affirmed: those of them that some sentence names without saying that they are in order, or that it is not so.
+        exonerated: those of which nothing is said but that they are in order.
         denied: kinds of cause that are denied, and not claimed elsewhere.
+        disowned: kinds of cause that are denied anywhere.
+        cleared: words of which it is said that they are in order.
         follows: kinds that only follow from others.
         unknown: whether something is called the cause that is no known kind of cause.
         unread: whether there was more than is read.
@@ -88,7 +94,11 @@ class Reading:
     stated: list[Stated] = field(default_factory=list)
     accused: list[str] = field(default_factory=list)
     mentioned: list[str] = field(default_factory=list)
+    affirmed: list[str] = field(default_factory=list)
+    exonerated: list[str] = field(default_factory=list)
     denied: list[str] = field(default_factory=list)
+    disowned: list[str] = field(default_factory=list)
+    cleared: list[str] = field(default_factory=list)
     follows: list[str] = field(default_factory=list)
     unknown: bool = False
     unread: bool = False
@@ -125,6 +135,10 @@ def read(answer: str | Mapping[str, Any], inventory: Sequence[str]) -> Reading:
     parsed = _parsed(text, known, reading)
     reading.text = "\n".join(one.text for one in parsed)[:TEXT_MAX]
     reading.mentioned = list(dict.fromkeys(m.name for one in parsed for m in one.mentions))
+    reading.affirmed = list(dict.fromkeys(name for one in parsed for name in one.affirmed))
+    fine = dict.fromkeys(name for one in parsed for name in one.exonerated)
+    reading.exonerated = [name for name in fine if name not in reading.affirmed]
+    reading.cleared = list(dict.fromkeys(word for one in parsed for word in one.cleared))
     reading.ways = list(dict.fromkeys(way for one in parsed for way in one.ways))
     stated = _Claims(parsed, known).stated()
     _settle(reading, parsed, stated, known)
@@ -223,6 +237,7 @@ class _Claims:
             spoken = self._given([getattr(sentence, tier) for sentence in self._parsed])
             denied = {one.family for one in (*found, *spoken) if one.role == "denied"}
             said = [one for one in spoken if one.role in ("cause", "said") and one.family not in denied]
+            said = [one for one in said if self._has(one)]
             meant = _most({one.family: sum(other.family == one.family for other in said) for one in said})  # integers
             if meant and not (tier == "topics" and len({one.family for one in said}) > 1):
                 return [*found, *(one for one in said if one.family == meant)]
@@ -242,7 +257,9 @@ class _Claims:
                         first.setdefault(one.family, owners)
                 between = len(owners) == 2 and _between(sentence, owners)
                 felt = _felt(sentence, owners, one)
-                found.append(Stated(one.family, owners, one.role, sentence.maybe, number, between, felt))
+                found.append(
+                    Stated(one.family, owners, one.role, sentence.maybe, number, between, felt, sentence.affirmed)
+                )
         lived = {one.family for one in found if one.role in ("cause", "said") and one.owners and not one.felt}
         return [one._replace(role="effect") if one.felt and one.family in lived else one for one in found]
 
@@ -250,6 +267,14 @@ class _Claims:
         """Whether one of those to whom it is given is of a kind that can have it."""
         can = set(vocabulary().families[one.family].kinds)
         return not can or any(can & self._known.kinds[name] for name in one.owners)
+
+    def _has(self, one: Stated) -> bool:
+        """Whether something is named that alone can have it: a Job, by its name or its kind."""
+        can = set(vocabulary().families[one.family].kinds)
+        if not can or not can <= words("specific"):
+            return True
+        spoken = {token.text.rstrip("s") for each in self._parsed for token in each.found}
+        return bool({kind.lower() for kind in can} & spoken) or any(can & self._known.kinds[m] for m in one.owners)
 
     def _strays(self, one: Stated, meant: Collection[str]) -> bool:
         """Whether nobody named can have it, and what is meant follows from it: a packet filter in a workload's pod."""
@@ -477,6 +502,7 @@ def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[State
             if one.role == "effect" and not one.felt and one.family not in words("general")
         ]
     claimed = {one.family for one in stated if one.role in ("cause", "said")}
+    reading.disowned = sorted({one.family for one in stated if one.role == "denied"})
     reading.denied = sorted({one.family for one in stated if one.role == "denied"} - claimed)
     reading.follows = sorted(
         {one.family for one in stated if one.role == "effect" or one.family in follows} - set(reading.families)

@@ -62,6 +62,8 @@ _CLAUSE_BEGINS = frozenset(
         "so",
     ]
 )
+#: So far in front of a word the clause in which it stands begins, if it is one about what was named.
+_ASIDE = 5
 #: So many words before "so" may be nothing but a greeting.
 _HEY = 3
 #: What is said of a list is looked for over so many words.
@@ -118,6 +120,8 @@ class Sentence:
         heading: whether it is a heading alone.
         maybe, question: how sure it is.
         blames: whether it says in so many words that something is the cause.
+        affirmed: names of components in parts that are said or follow, of which it does not say that they are in order.
+        exonerated, cleared: components and words of which it does.
     """
 
     def __init__(self, text: str, roster: Roster, section: str = "") -> None:
@@ -132,7 +136,7 @@ class Sentence:
                 self._cues.setdefault(name, []).append(hit)
         self.label, body, self.heading = self._labelled()
         self.question = text.rstrip().endswith("?")
-        self.maybe = bool(self._cue("maybe"))
+        self.maybe = any(not self._in_aside(hit) for hit in self._cue("maybe"))
         whole = self._whole_role(self.label or section)
         self.spans = [Span(0, len(self.found), whole)] if whole else self._cut(body, (self.label or section) == "cause")
         self.evidence = self._beside([one for span in self.spans for one in self._evidence_in(span, patterns_of())])
@@ -153,6 +157,11 @@ class Sentence:
             self.evidence, self.topics, self.hints = [], [], []
         self.ways = [one.family for span in self.spans if span.role in ("cause", "said") for one in self._ways_in(span)]
         self.blames = whole in ("", "cause") and self._blames()
+        self.affirmed = self._affirmed()
+        acquits = bool(self._cue("acquits"))
+        fine = [m.name for m in self.mentions if acquits and not m.address and self._is_fine(m.start, m.end)]
+        self.exonerated = tuple(dict.fromkeys(fine))
+        self.cleared = [one.text for at, one in enumerate(self.found) if acquits and self._cleared(at, at + 1)]
 
     def _kinds(self, roster: Roster) -> list[Hit]:
         """Words for the kinds of objects that are named and whose kind says what they are: ConfigMaps, policies."""
@@ -163,6 +172,33 @@ class Sentence:
             for kind in roster.kinds[mention.name] & words("specific")
             for phrase in phrases_for(kind)
         ]
+
+    def _in_aside(self, hit: Hit) -> bool:
+        """Whether a word stands in a clause about what was named just before: "the number that it may have"."""
+        opened = [at for at in range(max(0, hit.start - _ASIDE), hit.start) if self.found[at].text in words("relative")]
+        return bool(opened) and not any(self.found[at].text in _MARKS for at in range(opened[-1], hit.start))
+
+    def _affirmed(self) -> tuple[str, ...]:
+        """Components that it names in a part that is said, a cause or an effect, and does not acquit or deny."""
+        spans = [span for span in self.spans if span.role not in ("denied", "void")]
+        inside = [m for m in self.mentions for span in spans if span.start <= m.start < span.end and not m.address]
+        return tuple(dict.fromkeys(m.name for m in inside if not self._cleared(m.start, m.end)))
+
+    def _is_fine(self, start: int, end: int) -> bool:
+        """Whether it says of a component as a whole, not of a part or the process of it, that it is in order."""
+        of = start > 0 and self.found[start - 1].text in words("links") | words("skipped")
+        copula = end < len(self.found) and self.found[end].text in words("copulas")
+        return (
+            copula
+            and not of
+            and any(hit.start in (end, end + 1, end + 2) for hit in self._cue("acquits"))
+            and (self._cleared(start, end))
+        )
+
+    def _cleared(self, start: int, end: int) -> bool:
+        """Whether it says that what stands there is in order, or that it is not that."""
+        own = frozenset(range(start, end))
+        return _acquitted(end, own, self.hits, self.found) or denied(Hit(start, end, ""), self.hits, self.found, own)
 
     def _hollow(self, roster: Roster) -> bool:
         """Whether it only names objects, or says of them only that something is wrong: of no kind of cause."""
@@ -316,7 +352,8 @@ class Sentence:
             related = opener in words("relative") and before is not None and before.end <= (begun or 0)
             related = related and before is not None and self._span_of(before.anchor) == self._span_of(one.anchor)
             condition = opener in words("conditions")
-            if one.role in ("cause", "said") and before is not None and self._led_to(before, one):
+            led = any(self._led_to(other, one) for other in kept if other.role in ("cause", "said"))
+            if one.role in ("cause", "said") and led:
                 one = one._replace(role="effect")
             kept.append(one._replace(role="aside") if one.role in ("cause", "said") and (related or condition) else one)
         return kept
@@ -433,7 +470,9 @@ def _nearer(other: Named, one: Named, found: Sequence[Token]) -> bool:
     if said is None or same is None or max(said.start, same.start) >= min(said.end, same.end):
         return False
     if other.subject.end <= said.start and said.end <= one.subject.start:  # of what stands in front of it
-        return bool({token.text for token in found[said.end : one.subject.start]} & _MARKS)
+        joined = {token.text for token in found[other.subject.end : said.start]}
+        said_of = bool(joined) and joined <= words("copulas") | words("fillers")  # "forwarding is switched off there"
+        return said_of or bool({token.text for token in found[said.end : one.subject.start]} & _MARKS)
     if found[one.subject.start].text in words("verbal"):
         return other.subject.end <= one.subject.start
     if found[other.subject.start].text in words("verbal"):

@@ -19,6 +19,9 @@ _VALUE = re.compile(r"\n[ \t]{0,40}(value:)")
 _FOLDED_MAX = 20_000
 #: Stands for a backtick: what is between two is a name.
 QUOTE = "\x01"
+#: Stands for the star of a group of names: `mongodb-*`.
+STAR = "\x02"
+_GROUP = re.compile(r"(?<=[\w]-)\*")
 #: One spelling of what is typed in several ways.
 _SAME = str.maketrans({"’": "'", "‘": "'", "`": QUOTE, "*": " ", '"': " ", "“": " ", "”": " ", "，": ",", "：": ":"})
 _SPELLED = {"catalogue": "catalog", "neighbor": "neighbour", "ctr": "container"}
@@ -47,7 +50,7 @@ def normal(text: str) -> str:
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()
         text = unicodedata.normalize("NFKC", text) if len(text) <= _FOLDED_MAX else text
-    return text.translate(_SAME).lower()
+    return _GROUP.sub(STAR, text).translate(_SAME).lower()
 
 
 def sentences(text: str) -> Iterator[str]:

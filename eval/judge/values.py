@@ -11,6 +11,7 @@ _QUANTITY = re.compile(
     r"(?<![\w.])(\d+(?:\.\d+)?)\s?(m|millicores?|cores?|cpus?|ki|mi|gi|k|kb|mb|gb|kib|mib|gib|bytes?|b|%|ns|us|ms|s|seconds?|"
     r"min|minutes?|h|hours?)?(?![\w.]*\w)"
 )
+_NUMBERED = re.compile(r"[a-z-]*?([a-z]+)-(\d+)")
 _HALF = re.compile(r"\bhalf an? (second|minute|hour|core|cpu)\b")
 _SCALE = {
     "m": 1e-3, "millicore": 1e-3, "millicores": 1e-3, "core": 1.0, "cores": 1.0, "cpu": 1.0, "cpus": 1.0,
@@ -45,6 +46,9 @@ def says_value(text: str, key: str, value: str) -> bool:
         return True
     if any(re.search(rf"(?<![\w.]){re.escape(form)}(?!\w)", text) for form in _forms(value)):
         return True
+    number = _NUMBERED.fullmatch(value)
+    if number and re.search(rf"(?<!\w)(?:{number[1][0]}|{number[1]}|flag|feature|fault)[ -]?{number[2]}(?!\w)", text):
+        return True  # `tt-feat-17`, "F17"
     bare = _letters(value)
     if len(bare) >= _NAME_MIN and bare.isalpha() and bare in _letters(text):
         return True  # `paymentFailure`, "payment failure"
@@ -54,6 +58,22 @@ def says_value(text: str, key: str, value: str) -> bool:
 
 def _letters(text: str) -> str:
     return "".join(letter for letter in text if letter.isalnum())
+
+
+#: What a setting is for, by the last word of its name, and what people say of it.
+_ROLES = {
+    "port": ("port", "ports"),
+    "password": ("password", "passwords", "credential", "credentials", "login"),
+    "host": ("host", "hostname", "address"),
+    "user": ("user", "username", "account"),
+}
+
+
+def _role(details: Mapping[str, str], text: str) -> str:
+    """What else a setting would be for of which a text speaks, where it does not speak of what the right one is for."""
+    meant = [role for value in details.values() for role in _ROLES if re.search(rf"_{role}$", value.lower())]
+    found = [role for role, said in _ROLES.items() if re.search(rf"(?<![a-z])(?:{'|'.join(said)})(?![a-z])", text)]
+    return found[0] if meant and found and not {*meant} & {*found} else ""
 
 
 def contradicts(text: str, details: Mapping[str, str]) -> str:
@@ -68,17 +88,19 @@ def contradicts(text: str, details: Mapping[str, str]) -> str:
         named = form.findall(text)
         if meant and named and not set(meant) & set(named):
             return str(named[0])
-    return ""
+    return _role(details, text)
 
 
 def _forms(value: str) -> list[str]:
-    """A value as people quote it: an image without its registry, a tag or a port alone.
+    """A value as people quote it: an image without its registry, a tag or a port alone, whose an image is.
 
-    >>> _forms("repo/app/cart:v2"), _forms("12m")
-    (['repo/app/cart:v2', 'cart:v2', 'v2'], ['12m'])
+    >>> _forms("repo/app/cart:v2"), _forms("busybox:latest"), _forms("12m")
+    (['repo/app/cart:v2', 'cart:v2', 'v2', 'app/cart'], ['busybox:latest', 'latest', 'busybox'], ['12m'])
     """
-    last = value.rpartition("/")[2]
-    return list(dict.fromkeys([value, last, last.rpartition(":")[2]]))
+    rest, _, last = value.rpartition("/")
+    name, _, tag = last.rpartition(":")
+    own = [f"{rest.rpartition('/')[2]}/{name}"] if rest and name else []  # whose it is
+    return list(dict.fromkeys([value, last, tag, *own, *([name] if tag == "latest" else [])]))
 
 
 def _amount(value: str) -> float | None:

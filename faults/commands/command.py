@@ -50,6 +50,7 @@ class Command(Mechanism):
             "filter* *",
             "route *",
             "process/*",
+            "shm/*",
         ),
         follows="A store refuses what it allowed, or a node's kernel, units and files are otherwise from now on.",
         undone_by=("the opposite command",),

@@ -47,9 +47,13 @@ class Certificate(Shared):
     def pem(self) -> str:
         """The PEM block, as it stands in a Secret (before base64)."""
         facts = {key: value for key, value in asdict(self).items() if value != ALWAYS_NS}
-        text = base64.b64encode(json.dumps(facts, sort_keys=True).encode()).decode()
-        lines = [text[at : at + 64] for at in range(0, len(text), 64)]
-        return "\n".join(("-----BEGIN CERTIFICATE-----", *lines, "-----END CERTIFICATE-----", ""))
+        return pem_of(base64.b64encode(json.dumps(facts, sort_keys=True).encode()).decode())
+
+
+def pem_of(block: str) -> str:
+    """A block with its frame and its line breaks."""
+    lines = [block[at : at + 64] for at in range(0, len(block), 64)]
+    return "\n".join(("-----BEGIN CERTIFICATE-----", *lines, "-----END CERTIFICATE-----", ""))
 
 
 def authority(subject: str, key: str) -> Certificate:

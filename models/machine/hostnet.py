@@ -7,22 +7,18 @@ for the whole way), UDP of nc.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from simcluster.engine import SECOND
-from simcluster.models.machine.container import Container, Sandbox
-from simcluster.models.machine.containerspec import ContainerSpec
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.hostcontainer import host_container
 from simcluster.models.machine.hosttools.tcpdump import tcpdump
 from simcluster.models.machine.imagetools import networkstate
 from simcluster.models.machine.imagetools.call import ToolCall
 from simcluster.models.machine.imagetools.network import contact
 from simcluster.models.machine.imagetools.registry import TOOLS
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.names import ResolverConfig
-from simcluster.models.machine.nodetree import NodeTree
 from simcluster.models.machine.process import Call as Request
 from simcluster.models.userland.outcome import Outcome
-from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import Call
 
 #: Programs that run as they do in an image, but for the network in which they stand.
@@ -33,50 +29,12 @@ _PORTS = {"http": 80, "https": 443, "ssh": 22, "domain": 53}
 _ROUND_TRIP_MS = 0.412
 
 
-@dataclass
-class HostSandbox(Sandbox):
-    """The network namespace of the host itself."""
-
-    machine: Machine | None = None
-
-    def container_on(self, port: int) -> Container | None:
-        """The container in the host's network that listens on the port."""
-        return None if self.machine is None else self.machine.container_on(port)
-
-    def listens_on(self, port: int) -> bool:
-        """Whether any process of the host listens on the port."""
-        return self.machine is not None and self.machine.listens_on(port)
-
-
-def host_container(machine: Machine) -> Container:
-    """A stand-in for a process of the host, as programs of images know their container."""
-    hosts, servers, search = _files(machine)
-    names = ResolverConfig(servers, search, 1)
-    sandbox = HostSandbox(
-        "", machine.name, "", machine.name, machine.address, host_network=True, names=names, hosts=hosts
-    )
-    sandbox.machine = machine
-    spec = ContainerSpec("", machine.name, "", "host", "")
-    return Container(machine.sim, machine, sandbox, spec, f"host-{machine.name}")
-
-
-def _files(machine: Machine) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    texts = []
-    for path in ("/etc/hosts", "/etc/resolv.conf"):
-        try:
-            texts.append(NodeTree(machine).read(path).text)
-        except FileError:
-            texts.append("")
-    servers = tuple(re.findall(r"^nameserver\s+(\S+)", texts[1], re.MULTILINE)) or ("8.8.8.8",)
-    search = re.search(r"^search\s+(.+)$", texts[1], re.MULTILINE)
-    return texts[0], servers, tuple(search[1].split()) if search is not None else ()
-
-
 def run(machine: Machine, call: Call) -> Outcome:
-    """Run one of `NAMES`."""
+    """Run one of `NAMES`, with the files of whoever calls it."""
     container = host_container(machine)
     name = "nc" if call.name == "ncat" else call.name
-    inner = ToolCall(container, [name, *call.args], dict(call.env), "", "/", machine.sim.now)
+    inner = ToolCall(container, [name, *call.args], dict(call.env), "", call.cwd, machine.sim.now)
+    inner.files = call.files
     if call.name == "ping":
         return _ping(inner)
     if call.name in ("traceroute", "tracepath"):
@@ -87,13 +45,21 @@ def run(machine: Machine, call: Call) -> Outcome:
     if healthz and machine.units.units["kubelet.service"].active:
         return Outcome("ok")
     inner.stdin = "" if call.source is None else call.source.rest()
-    return TOOLS[name](inner)
+    return TOOLS[name](inner) or Outcome()
 
 
-def in_pod(machine: Machine, container: Container, words: list[str], stdin: str) -> Outcome | None:
-    """Run a program of the node in the network of a pod; None if it is none that shows the network."""
+def in_pod(
+    machine: Machine, container: Container, words: list[str], stdin: str, beside: Call | None = None
+) -> Outcome | None:
+    """Run a program of the node in the network of a pod; None if it is none that shows the network.
+
+    Args:
+        beside: whose files and variables it has, if not those of the pod.
+    """
     name = words[0].rpartition("/")[2]
     inner = ToolCall(container, [name, *words[1:]], {}, stdin, "/", machine.sim.now)
+    if beside is not None:
+        inner.files, inner.env, inner.cwd = beside.files, dict(beside.env), beside.cwd
     own = {"ping": _ping, "telnet": _telnet, "traceroute": _traceroute, "tracepath": _traceroute}.get(name)
     if own is not None:
         return own(inner)

@@ -6,7 +6,7 @@ from typing import Any
 
 from simcluster.engine.streams import mix
 from simcluster.models.machine import hostnet
-from simcluster.models.machine.hosttools import virtuallinks
+from simcluster.models.machine.hosttools import certificates, virtuallinks
 from simcluster.models.machine.hosttools.table import TOOLS
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.nodetree import NodeTree
@@ -176,6 +176,8 @@ class HostPlace:
         """Any program of the host."""
         if call.name in hostnet.NAMES:
             return hostnet.run(self.machine, call)
+        if call.name == "openssl":
+            return certificates.on_node(self.machine, _absolute(call, self.files), call.stdin())
         tool = TOOLS.get(call.name)
         if tool is None:
             return None

@@ -180,13 +180,14 @@ def _wait(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> N
 
 def _job(process: Process, word: str) -> int:
     if word.startswith("%"):
-        at = int(word[1:]) - 1 if word[1:].isdigit() else len(process.children) - 1
-        return process.children[at] if 0 <= at < len(process.children) else -1
+        known = list(process.jobs)
+        at = word[1:] if word[1:].isdigit() else str((known[-2:] or [0])[0] if word == "%-" else (known or [0])[-1])
+        return process.jobs.get(int(at[:9]), -1)
     return int(word[:9]) if word.isdigit() else -1
 
 
 def _jobs(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
-    for number, pid in enumerate(process.children, 1):
+    for number, pid in process.jobs.items():
         if pid in runner.processes:
             out(runner, fds, f"{pid}\n" if "-p" in argv else f"[{number}]+  Running                 &\n")
     runner.completed(process, 0)
@@ -194,6 +195,19 @@ def _jobs(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> N
 
 def _no_jobs(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
     refuse(runner, process, argv, fds, "no job control" if runner.place.face.bash else "No current job", 1)
+
+
+def _disown(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
+    words = [word for word in argv[1:] if not word.startswith("-")]
+    if not any(pid in runner.processes for pid in process.jobs.values()) and "-a" not in argv:
+        refuse(runner, process, argv, fds, f"{(words or ['current'])[0]}: no such job")
+        return
+    process.jobs.clear()
+    runner.completed(process, 0)
+
+
+def _suspend(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
+    refuse(runner, process, argv, fds, "cannot suspend: no job control")
 
 
 def _exec(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
@@ -338,7 +352,11 @@ def _described(runner: ShellRunner, name: str, place: str, keyword: bool) -> str
 def _kill(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
     signal, words = "TERM", argv[1:]
     if words[:1] == ["-l"]:
-        shown = "".join(f"{NAMES.get(int(word) & 127, word)}\n" for word in words[1:] if word.isdigit())
+        shown = "".join(
+            f"{NAMES.get(int(word[-6:]) & 127, word)}\n" if word.isdigit() else f"{NUMBERS[signal_named(word)]}\n"
+            for word in words[1:]
+            if word.isdigit() or signal_named(word) in NUMBERS
+        )
         out(runner, fds, shown or " ".join(name for name, number in NUMBERS.items() if number) + "\n")
         runner.completed(process, 0)
         return
@@ -454,7 +472,8 @@ BUILTINS: dict[str, Builtin] = {
     "cd": _cd,
     "command": _command,
     "continue": _break,
-    "disown": _colon,
+    "disown": _disown,
+    "suspend": _suspend,
     "eval": _eval,
     "exec": _exec,
     "exit": _exit,

@@ -244,6 +244,9 @@ def _read_words(rest: str, seconds: int, nanoseconds: int, *, given: bool) -> tu
             if hour > 23 or int(match[2]) > 59:
                 return None
             timed = True
+        elif match := re.match(r"(1[0-2]|0?[1-9])\s*([ap])\.?m\b\.?", rest):
+            clock, nanoseconds = (int(match[1]) % 12 + (12 if match[2] == "p" else 0)) * 3600, 0
+            timed = True
         elif timed and (match := re.match(r"([-+])\s*(\d{1,4})(?::(\d\d))?", rest)):
             offset_s = _offset_of(match)
             if offset_s is None:

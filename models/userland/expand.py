@@ -281,7 +281,10 @@ class Expander(ABC):
         text = "".join(piece[1] for piece in field)
         if not self.options.get("f") and any(mode != _QUOTED and _has_glob(piece) for mode, piece in field):
             pattern = "".join(patterns.quoted(piece) if mode == _QUOTED else piece for mode, piece in field)
-            return self.paths(pattern) or ([] if self.options.get("nullglob") else [text])
+            found = self.paths(pattern)
+            if not found and self.options.get("failglob"):
+                raise ExpansionError(f"no match: {text}", deadly=False)
+            return found or ([] if self.options.get("nullglob") else [text])
         return [text]
 
 

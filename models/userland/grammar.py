@@ -7,10 +7,10 @@ Instructions (n: instructions to skip, counted from the instruction itself): `cm
 `jmp n` · `jtrue n` · `jfalse n` · `not` · `status code` · `guard` and `unguard` (in between `set -e` does not act) ·
 `loop n continue` · `for name words n` · `next name n` · `endloop` · `spawn kind n need` (the block up to n is a process
 of its own, ended by `end`; kind is `sub`, `bg` or `pipe`) · `pipes` and `piped` around a pipeline · `redir
-redirections` · `unredir` · `case word` · `match words n` · `def name n` · `ret` · `arith word` · `cond tree` ·
-`time` and `timed posix`.
+redirections` · `unredir` · `choose name n` · `case word` · `match words n` · `def name n` · `ret` · `arith word` ·
+`cond tree` · `time` and `timed posix`.
 
-A mistake is worded by `complaint`, as the shell of the face does. Left out: `select`, `coproc`.
+A mistake is worded by `complaint`, as the shell of the face does. Left out: `coproc`, which is refused.
 """
 
 from __future__ import annotations
@@ -401,6 +401,22 @@ class _Parser:
         size = len(body)
         return [("for", tuple(words), size + 3), ("next", name, size + 2), *body, ("jmp", -(size + 1)), ("endloop",)]
 
+    def _select(self) -> Block:
+        """`select NAME in WORDS`: a `for` whose next word somebody chooses."""
+        block = self._for()
+        if block[0][0] != "for":
+            raise self._unexpected()
+        return [block[0], ("choose", *block[1][1:]), *block[2:]]
+
+    def _coproc(self) -> Block:
+        line = self._line()
+        named = self._token.kind == "word" and self._token.text not in _COMPOUND
+        if named:
+            self._advance()
+        if not named or self._token.kind == "word" or self._is("("):
+            self._command()
+        return [("cmd", (), ((("lit", "coproc", True),),), (), line)]
+
     def _counted(self) -> Block:
         """`for ((first; condition; step))`."""
         word = self._lexer.arithmetic()
@@ -506,7 +522,7 @@ class _Parser:
 
 
 #: Compound commands that a language has not: `[[` is a command of ash and none of dash.
-_LACKING = {"ash": ("[[",), "dash": ("[[", "function")}
+_LACKING = {"ash": ("[[", "select", "coproc"), "dash": ("[[", "function", "select", "coproc")}
 _COMPOUND = {
     "{": _Parser._group,
     "if": _Parser._if,
@@ -516,6 +532,8 @@ _COMPOUND = {
     "case": _Parser._case,
     "function": _Parser._keyword_function,
     "[[": _Parser._test,
+    "select": _Parser._select,
+    "coproc": _Parser._coproc,
 }
 
 

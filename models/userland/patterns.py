@@ -1,10 +1,11 @@
 """Shell patterns (`*`, `?`, `[...]`) in linear time, and the paths that they match.
 
-A pattern is a text in which a backslash takes the meaning from the character after it. Left out: extended globs, `**`.
+A pattern is a text in which a backslash takes the meaning from the character after it. Left out: extended globs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +15,8 @@ from simcluster.models.userland.outcome import ROOM, Exhausted
 from simcluster.models.userland.paths import FileError, Files, normalize
 
 _CLASSES = ("alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit")
+#: Paths that `**` may find in one folder.
+_BELOW_MAX = 20_000
 _SPECIAL = frozenset(r".+*?()|[]{}^$\\-&~#")
 
 
@@ -187,17 +190,30 @@ def replaced(text: str, pattern: str, replacement: str, operator: str) -> str:
     return "".join(out) + text[at:]
 
 
-def paths(pattern: str, folder: str, files: Files) -> list[str]:
-    """Existing paths that match, sorted; none if nothing does."""
+def paths(pattern: str, folder: str, files: Files, options: Mapping[str, bool] | None = None) -> list[str]:
+    """Existing paths that match, sorted; none if nothing does.
+
+    Args:
+        options: of `shopt`: dotglob, globstar, nocaseglob.
+    """
+    asked = options or {}
+    dots, blind = asked.get("dotglob", False), asked.get("nocaseglob", False)
     found = ["/" if pattern.startswith("/") else ""]
     pieces = [piece for piece in pattern.split("/") if piece]
     for number, piece in enumerate(pieces):
         last = number == len(pieces) - 1
         grown: list[str] = []
         for base in found:
+            if piece == "**" and asked.get("globstar"):
+                below = _below(files, base, folder, dots=dots, folders=not last)
+                grown += below if last else [base, *(f"{path}/" for path in below)]
+                continue
             if is_pattern(piece):
-                names = [name for name in _names(files, base, folder) if matches(piece, name)]
-                names = [name for name in names if not name.startswith(".") or piece.startswith((".", "\\."))]
+                wanted = piece.lower() if blind else piece
+                names = [
+                    name for name in _names(files, base, folder) if matches(wanted, name.lower() if blind else name)
+                ]
+                names = [name for name in names if dots or name[0] != "." or piece.startswith((".", "\\."))]
             else:
                 names = [plain(piece)]
             for name in names:
@@ -210,6 +226,23 @@ def paths(pattern: str, folder: str, files: Files) -> list[str]:
                     grown.append(path + "/")
         found = grown
     return sorted(found) if pieces else []
+
+
+def _below(files: Files, base: str, folder: str, *, dots: bool, folders: bool) -> list[str]:
+    """All that lies under a folder, or the folders alone; links to folders are not followed."""
+    found: list[str] = []
+    for name in _names(files, base, folder):
+        if name[0] == "." and not dots:
+            continue
+        stat = files.look(normalize(base + name, folder))
+        if stat is None or (folders and not stat.is_folder):
+            continue
+        found.append(base + name)
+        if len(found) > _BELOW_MAX:
+            raise Exhausted
+        if stat.is_folder:
+            found += _below(files, f"{base}{name}/", folder, dots=dots, folders=folders)
+    return found
 
 
 def _is_folder(files: Files, path: str) -> bool:

@@ -54,6 +54,8 @@ class Return(NamedTuple):
     status: int | None  # restored after a trap
     saved: dict[str, Any]  # what `local` hides: name -> what each of `Process.tables` held
     redirected: int  # how many redirections of compound commands were open
+    name: str = ""  # of the function
+    line: int = 0  # of the call
 
 
 class Shell(Protocol):
@@ -111,6 +113,8 @@ class Process(Expander):
         self.pipe_status: list[int] = []
         self.collected: list[list[int]] = []
         self.functions: dict[str, tuple[Code, int]] = {}
+        self.shared: dict[str, bool] = {}  # functions that `export -f` gives to child shells
+        self.jobs: dict[int, int] = {}  # number of a job -> its process
         self.traps: dict[str, str] = {}
         self.signals: list[str] = []
         self.options: dict[str, bool] = {}
@@ -154,7 +158,7 @@ class Process(Expander):
         child.script_name = self.script_name
         child.frames = [frame.copy() for frame in self.frames]
         child.fds = dict(self.fds)
-        child.functions = dict(self.functions)
+        child.functions, child.shared = dict(self.functions), dict(self.shared)
         child.options, child.aliases = dict(self.options), dict(self.aliases)
         child.cwd, child.umask = self.cwd, self.umask
         child.limits = dict(self.limits)
@@ -219,6 +223,10 @@ class Process(Expander):
             return str(self.line)
         if not self.face.bash:
             return None
+        if name == "FUNCNAME":
+            return next((entry.name for entry in reversed(self.calls) if entry.kind == "function"), None)
+        if name == "BASH_COMMAND":
+            return self.doing
         if name == "SECONDS":
             return str(max(0, self.runner.now // 1_000_000_000 - self.started_s))
         if name in ("EPOCHSECONDS", "EPOCHREALTIME"):
@@ -306,7 +314,7 @@ class Process(Expander):
         if name == "PIPESTATUS":
             return dict(enumerate(map(str, self.pipe_status or [self.status])))
         if name == "FUNCNAME":
-            return {}
+            return dict(enumerate(entry.name for entry in reversed(self.calls) if entry.kind == "function"))
         return self.arrays.get(self.references.get(name, name))
 
     def key(self, name: str, subscript: str) -> Any:
@@ -350,7 +358,7 @@ class Process(Expander):
 
     def paths(self, pattern: str) -> list[str]:
         """Paths for a glob."""
-        return patterns.paths(pattern, self.cwd, self.runner.place.files)
+        return patterns.paths(pattern, self.cwd, self.runner.place.files, self.options)
 
     def path(self, name: str) -> str:
         """Absolute path of a name."""

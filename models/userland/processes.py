@@ -222,7 +222,7 @@ class Processes(ABC):
             self.write(fds.get(2, NOWHERE), outcome.stderr)
             self.write(fds.get(1, NOWHERE), outcome.stdout)
         except FileError as problem:
-            name = process.doing
+            name = process.doing.partition(" ")[0]
             said = self.place.face.said(process.script_name, process.line, f"write error: {problem}", name)
             self.write(fds.get(2, NOWHERE), said if name in BUILT_IN else f"{name}: write error: {problem}\n")
             return False
@@ -312,6 +312,8 @@ class Processes(ABC):
         process.piped = None
         if kind == "bg":
             process.children.append(child.pid)
+            process.jobs = {number: pid for number, pid in process.jobs.items() if pid in self.processes}
+            process.jobs[max(process.jobs, default=0) + 1] = child.pid
             process.status = 0
             process.counter += length
             return
@@ -493,10 +495,22 @@ class Processes(ABC):
     def check_errexit(self, process: Process) -> None:
         """`set -e`: a failure that nothing tests ends the shell."""
         if process.status and not process.guard and not process.finished:
-            if "ERR" in process.traps and not any(entry.kind == "trap" for entry in process.calls):
-                process.signals.append("ERR")
+            trapped = "ERR" in process.traps and not any(entry.kind == "trap" for entry in process.calls)
             if process.options.get("e"):
-                self.end(process, process.status)
+                if not (trapped and self._ends_after(process, process.traps["ERR"])):
+                    self.end(process, process.status)
+            elif trapped:
+                process.signals.append("ERR")
+
+    def _ends_after(self, process: Process, handler: str) -> bool:
+        """`set -e` with an ERR trap: the trap runs, and then the shell ends; False if it is no script."""
+        try:
+            code = compile_script(handler, self.place.face.shell)
+        except ShellSyntaxError:
+            return False
+        ending = (*code, ("status", process.status), ("end",))
+        self.call(process, ending, 0, process.parameters, kind="trap")
+        return True
 
     @abstractmethod
     def command(self, process: Process, instruction: Instruction) -> None:

@@ -212,6 +212,8 @@ def _kept(pattern: str) -> tuple[str, bool]:
     place = re.search(r"(?<!\\)(?:\\\\)*\\K", pattern)
     if place is not None:
         head, pattern = pattern[: place.end() - 2], pattern[place.end() :]
+        if (behind := re.match(r"\(\?<=([^()]*)\)", head)) is not None:
+            head = f"(?:{behind[1]}){head[behind.end() :]}"
     elif (behind := re.match(r"\(\?<=([^()]*)\)", pattern)) is not None:
         head, pattern = behind[1], pattern[behind.end() :]
     if (ahead := re.search(r"\(\?=([^()]*)\)$", pattern)) is not None:

@@ -107,7 +107,8 @@ class ShellRunner(Processes):
     ) -> None:
         """Run one simple command whose words are expanded."""
         function = process.functions.get(argv[0]) if functions else None
-        process.doing = argv[0]
+        if not any(entry.kind == "trap" for entry in process.calls):
+            process.doing = " ".join(argv)
         if function is not None:
             process.counter += 1
             process.variables.update(extra)
@@ -116,7 +117,9 @@ class ShellRunner(Processes):
             entry_redirected = len(process.fd_stack) - 1
             self.call(process, function[0], function[1], argv[1:], kind="function")
             if process.calls and not process.finished:
-                process.calls[-1] = process.calls[-1]._replace(redirected=entry_redirected)
+                process.calls[-1] = process.calls[-1]._replace(
+                    redirected=entry_redirected, name=argv[0], line=process.line
+                )
             return
         builtin = self.builtins.get(argv[0])
         if builtin is not None and (self.place.face.bash or argv[0] not in _BASH_ONLY):
@@ -308,6 +311,9 @@ class ShellRunner(Processes):
         child.parameters, child.script_name, child.parent = parameters, name, process.pid
         child.cwd, child.fds, child.until_ns = process.cwd, dict(fds), process.until_ns
         child.umask, child.limits = process.umask, dict(process.limits)
+        if process.shared and call.name == "bash":
+            child.shared = dict(process.shared)
+            child.functions = {name: code for name, code in process.functions.items() if name in process.shared}
         try:
             child.code = compile_script(text, "bash" if call.name == "bash" else self.place.face.shell)
         except ShellSyntaxError as problem:
@@ -407,6 +413,8 @@ _BASH_ONLY = (
     "dirs",
     "compgen",
     "complete",
+    "coproc",
+    "help",
     "suspend",
     "bind",
 )

@@ -14,6 +14,7 @@ from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import Call
 from simcluster.models.userland.process import NOWHERE, Frame, Process, is_name
 from simcluster.models.userland.runner import ShellRunner
+from simcluster.models.userland.select import choose
 
 
 def spawn(runner: ShellRunner, process: Process, instruction: Instruction) -> None:
@@ -314,6 +315,7 @@ STEPS: dict[str, Callable[[ShellRunner, Process, Instruction], None]] = {
     "loop": loop,
     "for": loop,
     "next": next_word,
+    "choose": choose,
     "endloop": end_loop,
     "spawn": spawn,
     "pipes": pipes,

@@ -5,11 +5,14 @@ from __future__ import annotations
 from simcluster.models.userland.place import Tool
 from simcluster.models.userland.tools import (
     archives,
+    arguments,
+    blocks,
     changing,
     diffing,
     figures,
     find,
     listing,
+    openssl,
     printing,
     running,
     sort,
@@ -25,11 +28,14 @@ from simcluster.models.userland.tools.tr import tr
 
 TOOLS: dict[str, Tool] = {
     **archives.TOOLS,
+    **arguments.TOOLS,
+    **blocks.TOOLS,
     **changing.TOOLS,
     **diffing.TOOLS,
     **figures.TOOLS,
     **find.TOOLS,
     **listing.TOOLS,
+    **openssl.TOOLS,
     **printing.TOOLS,
     **running.TOOLS,
     **sort.TOOLS,
@@ -56,6 +62,8 @@ GNU_ONLY = (
     "b2sum",
     "busybox",
     "column",
+    "csplit",
+    "getconf",
     "gawk",
     "htop",
     "iotop",
@@ -65,6 +73,7 @@ GNU_ONLY = (
     "mc",
     "nmon",
     "numfmt",
+    "openssl",
     "sudo",
     "tmux",
     "whereis",
@@ -73,4 +82,4 @@ GNU_ONLY = (
     "zgrep",
     "vim",
 )
-SEPARATE = ("htop", "iotop", "jq", "gawk", "tmux", "nmon", "mc", "busybox")
+SEPARATE = ("openssl", "htop", "iotop", "jq", "gawk", "tmux", "nmon", "mc", "busybox")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from simcluster.models.userland import options as getopts
+from simcluster.models.userland.bashbuiltins import BASH_BUILTINS, SET_OPTIONS, set_options
 from simcluster.models.userland.expand import ExpansionError, shell_quoted
 from simcluster.models.userland.grammar import compile_script
 from simcluster.models.userland.lexer import ShellSyntaxError, Word
@@ -40,6 +41,14 @@ def _export(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) ->
                 value = process.variables[name]
                 shown = '"' + value.replace('"', '\\"') + '"' if runner.place.face.bash else shell_quoted(value)
                 out(runner, fds, f"{head}{name}={shown}\n")
+    if words[:1] == ["-f"] and runner.place.face.bash:
+        missing = next((name for name in words[1:] if name not in process.functions), "")
+        process.shared.update(dict.fromkeys(words[1:], True))
+        if missing:
+            refuse(runner, process, argv, fds, f"{missing}: not a function")
+        else:
+            runner.completed(process, 0)
+        return
     unexport = words[:1] == ["-n"]
     for word in words[unexport:]:
         name, equals, value = word.partition("=")
@@ -126,8 +135,15 @@ def _attribute(process: Process, name: str, letters: str) -> None:
 
 
 def _declared(runner: ShellRunner, process: Process, words: list[str], letters: str, fds: Fds) -> None:
-    """`declare -p`."""
+    """`declare -p`, `declare -f` and `declare -F`."""
     missing = ""
+    if "f" in letters or "F" in letters:
+        unknown = [name for name in words if name not in process.functions]
+        for name in words or sorted(process.functions):
+            if name in process.functions:
+                out(runner, fds, f"{'' if words else 'declare -f '}{name}\n" if "F" in letters else f"{name} () \n")
+        runner.completed(process, int(bool(unknown)))
+        return
     for name in words or sorted({*process.variables, *process.arrays}):
         if name in process.arrays:
             sign = "A" if name in process.associative else "a"
@@ -136,7 +152,7 @@ def _declared(runner: ShellRunner, process: Process, words: list[str], letters: 
         elif name in process.variables:
             marks = process.attributes.get(name, "") + ("x" if name in process.exported else "") or "-"
             out(runner, fds, f'declare -{marks} {name}="{process.variables[name]}"\n')
-        elif "f" not in letters and "F" not in letters:
+        else:
             missing = name
     if missing:
         refuse(runner, process, ["declare"], fds, f"{missing}: not found")
@@ -175,20 +191,6 @@ def _unset(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> 
     runner.completed(process, 0)
 
 
-_LONG_OPTIONS = {
-    "errexit": "e",
-    "xtrace": "x",
-    "nounset": "u",
-    "noglob": "f",
-    "noclobber": "C",
-    "allexport": "a",
-    "pipefail": "pipefail",
-    "verbose": "v",
-    "noexec": "n",
-    "monitor": "m",
-}
-
-
 def _set(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
     words = argv[1:]
     if not words:
@@ -203,26 +205,16 @@ def _set(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> No
         if letters.endswith("o"):
             letters = letters[:-1]
             if words:
-                option = _LONG_OPTIONS.get(words[0], "")
-                if not option and words[0] not in (
-                    "posix",
-                    "vi",
-                    "emacs",
-                    "history",
-                    "braceexpand",
-                    "hashall",
-                    "errtrace",
-                    "functrace",
-                    "histexpand",
-                    "ignoreeof",
-                    "physical",
-                ):
+                option = SET_OPTIONS.get(words[0], "")
+                if not option:
                     text = f"{words[0]}: invalid option name"
                     text = text if runner.place.face.bash else f"illegal option {word} {words[0]}"
                     refuse(runner, process, argv, fds, text, 2 if not runner.place.face.bash else 1)
                     return
                 process.options[option] = word[0] == "-"
                 words.pop(0)
+            else:
+                out(runner, fds, set_options(process, again=word[0] == "+"))
         for letter in letters:
             process.options[letter] = word[0] == "-"
     else:
@@ -331,24 +323,6 @@ def _read_fields(process: Process, text: str, most: int) -> list[str]:
     return fields
 
 
-def _mapfile(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
-    given = getopts.parse(argv[1:], "t", "cCdnOsu")
-    sink = fds.get(0, NOWHERE)
-    stream = sink[1] if sink[0] == "in" else Stream("")
-    end = given.values.get("d", "\n")[:1] or "\0"
-    lines: list[str] = []
-    while (line := stream.line(end)) is not None:
-        lines.append(line.removesuffix(end) if given.has("t") else line)
-    skipped = int(given.values.get("s", "0")[:9] or 0)
-    count = int(given.values.get("n", "0")[:9] or 0)
-    lines = lines[skipped : skipped + count if count else None]
-    name = given.words[0] if given.words else "MAPFILE"
-    name = process.references.get(name, name)
-    process.variables.pop(name, None)
-    process.arrays[name] = dict(enumerate(lines))
-    runner.completed(process, 0)
-
-
 def _getopts(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
     if len(argv) < 3:
         refuse(runner, process, argv, fds, "usage: getopts optstring name [arg ...]", 2)
@@ -404,13 +378,6 @@ def _let(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> No
     runner.completed(process, int(value == 0))
 
 
-def _shopt(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
-    for word in argv[1:]:
-        if not word.startswith("-"):
-            process.options[word] = "-s" in argv
-    runner.completed(process, 0)
-
-
 VARIABLES: dict[str, Builtin] = {
     "declare": _local,
     "typeset": _local,
@@ -419,11 +386,9 @@ VARIABLES: dict[str, Builtin] = {
     "readonly": _export,
     "getopts": _getopts,
     "let": _let,
-    "mapfile": _mapfile,
-    "readarray": _mapfile,
     "read": _read,
     "set": _set,
     "shift": _shift,
-    "shopt": _shopt,
+    **BASH_BUILTINS,
     "unset": _unset,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,17 +16,18 @@ from simcluster.session import http
 from simcluster.session.clock import Charge
 from simcluster.session.deadline import DeadlineClock
 from simcluster.session.looks import desk_charge, kubectl_charge, only_looks
-from simcluster.surface.desk import Desk, Doors
+from simcluster.surface.desk import Call, Desk, Doors
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import NodeShell
 from simcluster.surface.protocols import Clock, Outcome, Workstation
 from simcluster.world import World
-from simcluster.world.deskforward import forwarded
+from simcluster.world.deskforward import exchanged, forwarded
 from simcluster.world.deskuplink import DeskUplink
 from simcluster.world.graphs import UNNAMED, add_users, deploy_graph, graph_in, habits_of
 
 #: The longest single wait that is accepted; longer ones are typing errors more often than wishes.
 WAIT_LIMIT_NS = 24 * 3600 * SECOND
+_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 _SERVICE_ACCOUNT = "system:serviceaccount:"
 
 
@@ -87,17 +89,17 @@ class Executor:
         """A command line at the desk."""
         return self.desk.sh(request.text, request.stdin)
 
-    def exchange(self, argv: Sequence[str], stdin: str) -> Outcome:
-        """curl or wget from the desk, which stands in the network of the machines."""
+    def exchange(self, call: Call) -> Outcome:
+        """A client of the network (curl, openssl) from the desk, which stands in the network of the machines."""
         server = self.uplink.beside()
         if server is None:
-            return Outcome("", f"{argv[0]}: (7) Failed to connect: No route to host\n", 7)
-        answer = server.run(list(argv), stdin)
-        return Outcome("") if answer is None else Outcome(answer.stdout, answer.stderr, answer.code)
+            return Outcome("", f"{call.name}: (7) Failed to connect: No route to host\n", 7)
+        answer = exchanged(server, call)
+        return Outcome(answer.stdout, answer.stderr, answer.code)
 
-    def forwarded(self, namespace: str, pod: str, argv: Sequence[str], stdin: str) -> Outcome:
-        """curl or wget over a forwarded port: the connection is made in the pod's network."""
-        return forwarded(self.world, namespace, pod, argv, stdin)
+    def forwarded(self, namespace: str, pod: str, argv: Sequence[str], call: Call) -> Outcome:
+        """A client over a forwarded port: the connection is made in the pod's network."""
+        return forwarded(self.world, namespace, pod, argv, call)
 
     def http(self, request: Request) -> Outcome:
         """One exchange with the API server, as `session.http` writes it."""
@@ -109,7 +111,9 @@ class Executor:
 
     def login(self, name: str, command: str, stdin: str, clock: Clock) -> Outcome:
         """Run a command line on a node, as whoever has its key."""
-        machine = self.world.machines.get(name)
+        machine = self.world.machines.get(name) or self.world.machines.get(self.world.network.nodes.get(name, ""))
+        if machine is None and _ADDRESS.fullmatch(name):
+            return Outcome("", f"ssh: connect to host {name} port 22: No route to host\n", 255)
         if machine is None:
             return Outcome("", f"ssh: Could not resolve hostname {name}: Name or service not known\n", 255)
         if not machine.power.running:

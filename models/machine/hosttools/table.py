@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 from simcluster.models.machine.hosttools import (
     blockdevices,
-    certificates,
     clocktools,
     cputools,
     crictl,
@@ -47,7 +46,6 @@ Tool = Callable[["Machine", list[str], str], Outcome]
 #: Program -> function(machine, arguments, standard input).
 TOOLS: dict[str, Tool] = {
     **blockdevices.TOOLS,
-    **certificates.TOOLS,
     **clocktools.TOOLS,
     **cputools.TOOLS,
     **crictl.TOOLS,

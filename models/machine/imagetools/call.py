@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.shell.files import FileError, normalize
@@ -32,7 +33,7 @@ class ToolCall:
     stdin: str = ""
     cwd: str = "/"
     now_ns: int = 0
-    files: FileTree = field(init=False)
+    files: Any = field(init=False)  # a `shell.tree.FileTree`, or the `userland.paths.Files` of whoever calls
 
     def __post_init__(self) -> None:
         self.files = FileTree(self.container)
@@ -72,7 +73,8 @@ class ToolCall:
         return texts, errors
 
 
-Tool = Callable[[ToolCall], Outcome]
+#: None: it leaves this form to the common tool of the same name.
+Tool = Callable[[ToolCall], Outcome | None]
 
 
 def usage_error(call: ToolCall, message: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""Commands that speak to the network: nslookup, wget, curl, nc, ping.
+"""Connections of containers, and commands that speak to the network: nslookup, wget, ping.
 
 They resolve names at the pod's name servers, follow the service rules of the container's own
 node and ask the program that listens there, so they meet whatever is broken. TLS matters where
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.engine.streams import mix
+from simcluster.models.machine.certificate import pem_of, presented_by
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.exposed import answered
 from simcluster.models.machine.httprequest import LONG_WITH_VALUE, http_call
@@ -23,6 +24,11 @@ from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.shell.files import FileError
 
 CLUSTER_DNS = "10.96.0.10"
+#: First local port of connections and how many there are (net.ipv4.ip_local_port_range).
+_EPHEMERAL = (32768, 28_232)
+#: Certificates of the components that listen on a host's ports.
+_COMPONENTS = {6443: "/etc/kubernetes/pki/apiserver.crt", 2379: "/etc/kubernetes/pki/etcd/server.crt",
+               2380: "/etc/kubernetes/pki/etcd/peer.crt", 10250: "/var/lib/kubelet/pki/kubelet.crt"}  # fmt: skip
 #: Linux gives up a connection after 6 SYN retries (net.ipv4.tcp_syn_retries): about 127 s.
 CONNECT_TIMEOUT_NS = 127 * SECOND
 #: Round trip inside a cluster and a look-up at its DNS server: typical magnitudes.
@@ -35,14 +41,6 @@ _REASONS = {
 }  # fmt: skip
 
 
-#: What curl adds when it refuses a certificate (curl 8, src/tool_operate.c).
-_UNTRUSTED = """More details here: https://curl.se/docs/sslcerts.html
-
-curl failed to verify the legitimacy of the server and therefore could not
-establish a secure connection to it. To learn more about this situation and
-how to fix it, please visit the webpage mentioned above."""
-
-
 class Contact(NamedTuple):
     """What became of a connection.
 
@@ -50,46 +48,76 @@ class Contact(NamedTuple):
         outcome: `ok`, `refused`, `timeout`, `reset`, or `unknown host`.
         address: the resolved address.
         answer: what the program answered, when one was asked.
-        delay_ns: time it all took.
+        delay_ns: time it all took; looked_ns: until the name was resolved; round_ns: a way there and back;
+            connected_ns: until the connection stood, 0 if it never did.
+        local_address, local_port: this end; presented: the certificates (PEM) that the server shows.
     """
 
     outcome: str
     address: str = ""
     answer: Answer | None = None
     delay_ns: int = 0
+    looked_ns: int = 0
+    connected_ns: int = 0
+    round_ns: int = 0
+    local_address: str = ""
+    local_port: int = 0
+    presented: str = ""
 
 
-def contact(container: Container, host: str, call: Call, timeout_ns: int, *, ask: bool = True) -> Contact:
-    """Connect from a container to host and port, and (with `ask`) send the call."""
+def contact(
+    container: Container, host: str, call: Call, timeout_ns: int, *, ask: bool = True, dial_ns: int | None = None
+) -> Contact:
+    """Connect from a container to host and port, and (with `ask`) send the call.
+
+    Args:
+        dial_ns: how long the connection itself may take, if less than all of it.
+    """
     network, sandbox = container.machine.network, container.sandbox
     if is_loopback(host):
-        address = "127.0.0.1"
-        looked_ns = 0
+        address, looked_ns = "127.0.0.1", 0
     else:
         found = network.resolve_for(sandbox, host)
-        address, looked_ns = found.address, found.delay_ns
+        address, looked_ns = found.address, 0 if is_address(host) else found.delay_ns
     if not address:
         return Contact("unknown host", delay_ns=max(looked_ns, _LOOKUP_NS))
+    own = "127.0.0.1" if address == "127.0.0.1" else sandbox.address
+    draw = mix(container.sim.streams.key("local port", container.container_id, address), container.sim.now)
+    if not (is_address(host) or is_loopback(host)):
+        looked_ns = max(looked_ns, _LOOKUP_NS // 4 + draw // 7 % (_LOOKUP_NS // 2))
+    begun = Contact("ok", address, None, looked_ns, looked_ns, 0, 0, own, _EPHEMERAL[0] + draw % _EPHEMERAL[1])
+    given_up_ns = min(timeout_ns if dial_ns is None else dial_ns, looked_ns + CONNECT_TIMEOUT_NS)
     outcome, owner, port = _dial(network, container, address, call.port)
     if outcome == "timeout":
-        return Contact("timeout", address, delay_ns=looked_ns + min(timeout_ns, CONNECT_TIMEOUT_NS))
+        return begun._replace(outcome="timeout", delay_ns=given_up_ns)
+    round_ns = _ROUND_TRIP_NS // 2 + draw % _ROUND_TRIP_NS
     if outcome != "ok":
-        return Contact(outcome, address, delay_ns=looked_ns + _ROUND_TRIP_NS)
+        return begun._replace(outcome=outcome, delay_ns=looked_ns + round_ns)
     find = getattr(owner, "container_on", None)  # a pod's sandbox, or a node
     listener: Container | None = None if find is None else find(port)
     way_ns = _way_ns(network, container, owner)
     if way_ns is None or looked_ns + way_ns > timeout_ns:
-        return Contact("timeout", address, delay_ns=looked_ns + min(timeout_ns, CONNECT_TIMEOUT_NS))
-    looked_ns += way_ns
+        return begun._replace(outcome="timeout", delay_ns=given_up_ns)
+    round_ns += way_ns
+    stands = begun._replace(connected_ns=looked_ns + round_ns, round_ns=round_ns, delay_ns=looked_ns + round_ns)
+    if call.secure:
+        stands = stands._replace(presented=presented_on(listener, owner, port))
     if listener is None or not ask:
-        return Contact("ok", address, delay_ns=looked_ns + _ROUND_TRIP_NS)
-    answer = answered(
-        listener.program, call._replace(port=port, source="127.0.0.1" if address == "127.0.0.1" else sandbox.address)
-    )
-    delay_ns = looked_ns + _ROUND_TRIP_NS + answer.delay_ns
+        return stands
+    answer = answered(listener.program, call._replace(port=port, source=own))
+    delay_ns = stands.delay_ns + (2 * round_ns if call.secure else 0) + answer.delay_ns
     if delay_ns > timeout_ns:
-        return Contact("timeout", address, delay_ns=timeout_ns)
-    return Contact(answer.outcome, address, answer, delay_ns)
+        return stands._replace(outcome="timeout", delay_ns=timeout_ns)
+    return stands._replace(outcome=answer.outcome, answer=answer, delay_ns=delay_ns)
+
+
+def presented_on(listener: Container | None, owner: object, port: int) -> str:
+    """The certificates (PEM) that a port shows: those of the program's mounts, or of the host's component."""
+    machine = getattr(listener, "machine", None) or getattr(owner, "machine", None) or owner
+    path, files = _COMPONENTS.get(port, ""), getattr(machine, "files", None)
+    if path and files is not None and files.find(path) is not None:
+        return str(files.read(path))
+    return "" if listener is None else "".join(pem_of(block) for block in presented_by(listener)[0] if block)
 
 
 def _way_ns(network: Network, container: Container, owner: object) -> int | None:
@@ -217,7 +245,7 @@ def wget(call: ToolCall) -> Outcome:
     elif reached.answer is None or reached.outcome != "ok":
         said += "wget: error getting response: Connection reset by peer\n"
     elif reached.answer.status >= 400:
-        said += f"wget: server returned error: HTTP/1.1 {_status(reached.answer.status)}\n"
+        said += f"wget: server returned error: HTTP/1.1 {status_text(reached.answer.status)}\n"
     else:
         return _saved(call, target, reached, said, quiet)
     return Outcome(stderr=said, code=1, delay_ns=reached.delay_ns)
@@ -238,64 +266,8 @@ def _saved(call: ToolCall, target: _Target, reached: Contact, said: str, quiet: 
     return Outcome(stderr=said + ("" if quiet else f"saving to '{name}'\n'{name}' saved\n"), delay_ns=reached.delay_ns)
 
 
-def curl(call: ToolCall) -> Outcome:
-    """`curl -s -S -f -I -i -o FILE -w FORMAT -m N --connect-timeout N URL`."""
-    url = _url(call, "owmHXdAuT")
-    if not url:
-        return Outcome(stderr="curl: (2) no URL specified\n", code=2)
-    target = _target(url)
-    if target is None:
-        return Outcome(stderr="curl: (3) URL rejected: Malformed input to a URL function\n", code=3)
-    limit_ns = timeout_ns(call, CONNECT_TIMEOUT_NS, "-m", "--max-time", "--connect-timeout")
-    reached = contact(call.container, target.host, http_call(call, *target), limit_ns)
-    code, message = _curl_failure(reached, target, limit_ns)
-    status = reached.answer.status if reached.answer is not None and code == 0 else 0
-    body = reached.answer.body if reached.answer is not None and code == 0 else ""
-    if call.has("f") and status >= 400:
-        code, message, body = 22, f"The requested URL returned error: {status}", ""
-    quiet = call.has("s") and not call.has("S")
-    stderr = f"curl: ({code}) {message}\n" if code and not quiet else ""
-    out = _curl_output(call, status, body)
-    return Outcome(out, stderr, code, reached.delay_ns)
-
-
-def _curl_failure(reached: Contact, target: _Target, limit_ns: int) -> tuple[int, str]:
-    spent_ms = reached.delay_ns // MILLISECOND
-    if reached.outcome == "unknown host" and reached.delay_ns > limit_ns:
-        return 28, f"Resolving timed out after {limit_ns // MILLISECOND} milliseconds"
-    if reached.outcome == "unknown host":
-        return 6, f"Could not resolve host: {target.host}"
-    if reached.outcome == "refused":
-        return (
-            7,
-            f"Failed to connect to {target.host} port {target.port} after {spent_ms} ms: Couldn't connect to server",
-        )
-    if reached.outcome == "timeout":
-        return 28, f"Connection timed out after {spent_ms} milliseconds"
-    if reached.outcome == "untrusted":
-        why = (reached.answer.body if reached.answer is not None else "") or "unable to get local issuer certificate"
-        return 60, f"SSL certificate problem: {why}\n{_UNTRUSTED}"
-    if reached.outcome != "ok":
-        return 56, "Recv failure: Connection reset by peer"
-    if reached.answer is None:
-        return 52, "Empty reply from server"
-    return 0, ""
-
-
-def _curl_output(call: ToolCall, status: int, body: str) -> str:
-    head = f"HTTP/1.1 {_status(status)}\r\ncontent-length: {len(body.encode())}\r\n\r\n" if status else ""
-    out = head if call.has("I") else head + body if call.has("i") else body
-    name = option(call, "-o", "--output")
-    if name is not None:
-        if name != "/dev/null" and status:
-            call.files.write(call.path(name), out)
-        out = ""
-    form = option(call, "-w", "--write-out") or ""
-    form = form.replace("%{http_code}", f"{status:03d}").replace("%{response_code}", f"{status:03d}")
-    return out + form.replace("\\n", "\n")
-
-
-def _status(status: int) -> str:
+def status_text(status: int) -> str:
+    """A status with its words."""
     return f"{status} {_REASONS.get(status, '')}".rstrip()
 
 
@@ -320,4 +292,4 @@ def ping(call: ToolCall) -> Outcome:
     return Outcome(text, code=0 if alive else 1, delay_ns=(count if alive else count + 10) * SECOND)
 
 
-TOOLS: dict[str, Tool] = {"curl": curl, "nslookup": nslookup, "ping": ping, "wget": wget}
+TOOLS: dict[str, Tool] = {"nslookup": nslookup, "ping": ping, "wget": wget}

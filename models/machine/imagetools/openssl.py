@@ -2,7 +2,7 @@
 
 `verify [-CAfile F] FILE`, `x509 [-in F] [-noout] -subject -issuer -startdate -enddate -dates -checkend N`, and
 `req -x509 … -subj /CN=… -addext subjectAltName=DNS:… -days N -keyout F -out F`. Texts: OpenSSL 3.0 (Ubuntu 22.04).
-Left out: keys, requests that somebody else signs, formats but PEM, `s_client`.
+Digests and the like are of `userland.tools.openssl`. Left out: keys, requests that somebody else signs, DER.
 """
 
 from __future__ import annotations
@@ -12,11 +12,16 @@ from collections.abc import Callable, Sequence
 from simcluster.engine import SECOND
 from simcluster.engine.clock import DAY
 from simcluster.models.machine.certificate import Certificate, blocks, out_of_date, read
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.imagetools import tlsclient
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall
 from simcluster.models.machine.imagetools.system import format_date
 from simcluster.models.machine.shell.files import FileError
 
-_WITH_VALUE = ("-CAfile", "-in", "-checkend", "-subj", "-addext", "-days", "-keyout", "-out", "-newkey", "-ext")
+_WITH_VALUE = (
+    *("-CAfile", "-CApath", "-in", "-checkend", "-subj", "-addext", "-days", "-keyout", "-out", "-newkey", "-ext"),
+    *("-connect", "-servername", "-host", "-port", "-verify_hostname", "-alpn", "-starttls"),
+)
 _ERRORS = {"certificate has expired": 10, "certificate is not yet valid": 9}
 
 
@@ -26,8 +31,13 @@ def run(
     now_ns: int,
     read_file: Callable[[str], str],
     write_file: Callable[[str, str], None],
-) -> Outcome:
-    """Run a command (the words after `openssl`) by a clock that shows `now_ns`."""
+    container: Container,
+) -> Outcome | None:
+    """Run a command (the words after `openssl`) by a clock that shows `now_ns`; None if it is not about certificates.
+
+    Args:
+        container: where it runs, for the network.
+    """
     verb, given, flags, rest = (argv[0] if argv else ""), {}, [], []
     words = list(argv[1:])
     while words:
@@ -39,6 +49,9 @@ def run(
         else:
             rest.append(word)
     try:
+        if verb == "s_client":
+            trusted = read_file(given["-CAfile"]) if "-CAfile" in given else ""
+            return tlsclient.s_client(container, given, flags, trusted, now_ns)
         if verb == "verify":
             return _verify(given, rest, now_ns, read_file)
         if verb == "x509":
@@ -48,7 +61,7 @@ def run(
     except FileError as error:
         name = next(iter([*rest, given.get("-in", ""), given.get("-CAfile", "")]))
         return Outcome("", f"Could not open file or uri for loading certificate from {name}: {error}\n", 2)
-    return Outcome("", f"Invalid command '{verb}'; type \"help\" for a list.\n", 1)
+    return Outcome("", "req: Use -help for summary.\n", 1) if verb == "req" else None
 
 
 def _verify(given: dict[str, str], names: list[str], now_ns: int, read_file: Callable[[str], str]) -> Outcome:
@@ -114,14 +127,15 @@ def _made(given: dict[str, str], now_ns: int, write_file: Callable[[str, str], N
     return Outcome("", "-----\n")
 
 
-def _openssl(call: ToolCall) -> Outcome:
+def _openssl(call: ToolCall) -> Outcome | None:
     def read_file(name: str) -> str:
-        return call.files.read(call.path(name))
+        return str(call.files.read(call.path(name)))
 
     def write_file(name: str, text: str) -> None:
         call.files.write(call.path(name), text)
 
-    return run(call.argv[1:], call.stdin, call.container.machine.os.clock.now_ns(), read_file, write_file)
+    clock = call.container.machine.os.clock
+    return run(call.argv[1:], call.stdin, clock.now_ns(), read_file, write_file, call.container)
 
 
 TOOLS: dict[str, Tool] = {"openssl": _openssl}

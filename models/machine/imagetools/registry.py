@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simcluster.models.machine.imagetools import (
     bulk,
+    curl,
     disk,
     dns,
     git,
@@ -20,6 +21,7 @@ TOOLS: dict[str, Tool] = {
     **system.TOOLS,
     **network.TOOLS,
     **netcat.TOOLS,
+    "curl": curl.curl,
     **disk.TOOLS,
     **dns.TOOLS,
     **bulk.TOOLS,

@@ -238,13 +238,16 @@ def gzip(call: Call) -> Outcome:
     names = given.words
     if not names or names == ["-"]:
         return _piped(call, call.stdin(), back)
-    out = []
+    out: list[str] = []
     ignored = False
     for name in names:
         try:
             text = call.read(name)
         except FileError as problem:
             call.said.append(f"gzip: {name}: {problem}\n" if call.gnu else f"{call.name}: {name}: {problem}\n")
+            continue
+        if given.has("l"):
+            out.append(_listed(call, name, raw(text), first=not out))
             continue
         kept = given.has("c") or given.has("t") or call.name == "zcat"
         if back and not kept and not name.endswith((".gz", ".tgz")):
@@ -271,6 +274,17 @@ def gzip(call: Call) -> Outcome:
                 call.said.append(f"gzip: {target}: {problem}\n")
     # GNU's warnings have a status of their own.
     return call.done("".join(out), failed=2 if ignored and call.gnu else 1)
+
+
+def _listed(call: Call, name: str, data: bytes, *, first: bool) -> str:
+    """A row of `gzip -l`."""
+    if data[:2] != b"\x1f\x8b":
+        call.said.append(f"\ngzip: {name}: not in gzip format\n")
+        return ""
+    whole = len(unpacked(data))
+    saved = 0 if not whole else round((whole - len(data) + 18) * 1000 / whole)
+    head = "         compressed        uncompressed  ratio uncompressed_name\n" if first else ""
+    return f"{head}{len(data):>19} {whole:>19} {saved / 10:>5.1f}% {name.removesuffix('.gz')}\n"
 
 
 def _piped(call: Call, text: str, back: bool, name: str = "stdin") -> Outcome:

@@ -104,7 +104,11 @@ def _with_nodes(machine: Machine, name: str, args: list[Node]) -> Any:
     if name == "match":
         return _match(machine, args)
     if name == "close":
-        machine.readers.pop(machine.text(machine.value(args[0])), None)
+        closed = machine.text(machine.value(args[0]))
+        machine.readers.pop(closed, None)
+        path = next((each for each in machine.files if each[1:] == closed), "")
+        if path:
+            machine.save(path, "".join(machine.files.pop(path)))
         return 0.0
     if name == "asort":
         raise AwkError("function asort never defined")

@@ -92,10 +92,11 @@ class Machine:
         for command, (place, texts) in self.piped.items():
             self.commands.append((place, command, "".join(texts)))
         for path, texts in self.files.items():
-            self._save(path, "".join(texts))
+            self.save(path, "".join(texts))
         return int(code) & 255
 
-    def _save(self, path: str, text: str) -> None:
+    def save(self, path: str, text: str) -> None:
+        """Write a file, whose name begins with a sign: `+` if the text is put after what it holds."""
         append = path[:1] == "+"
         try:
             self.call.files.write(self.call.resolved(path[1:]), text, append=append)

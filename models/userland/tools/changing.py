@@ -88,7 +88,7 @@ def copy(call: Call) -> Outcome:
         try:
             _transfer(
                 call,
-                call.path(source) if call.name == "mv" else call.resolved(source),
+                call.path(source) if call.name == "mv" or entry.kind == "link" else call.resolved(source),
                 call.path(end),
                 keep=given.has("a", "p"),
             )
@@ -472,6 +472,9 @@ def install(call: Call) -> Outcome:
     given = parse(call.args, "dDvpCs", "mogt", {"directory": "d", "mode": "m", "owner": "o", "group": "g"})
     if given.has("d"):
         return mkdir(Call(call.place, ["mkdir", "-p", *given.words], call.env, cwd=call.cwd, now_ns=call.now_ns))
+    if given.has("D") and len(given.words) == 2:
+        folder = given.words[1].rpartition("/")[0] or "."
+        mkdir(Call(call.place, ["mkdir", "-p", folder], call.env, cwd=call.cwd, now_ns=call.now_ns))
     outcome = copy(Call(call.place, ["cp", *given.words], call.env, cwd=call.cwd, now_ns=call.now_ns))
     if not outcome.code and len(given.words) == 2:
         mode = changed(0, given.values.get("m", "755"), folder=False)

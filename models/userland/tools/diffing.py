@@ -20,6 +20,8 @@ _LONG = {
     "ignore-space-change": "b",
     "ignore-blank-lines": "B",
     "side-by-side": "y",
+    "suppress-common-lines": "suppress",
+    "width": "W",
     "report-identical-files": "s",
     "new-file": "N",
     "text": "a",
@@ -74,7 +76,9 @@ def _compared(call: Call, given: Options, left: str, right: str, out: list[str])
         ]
         out += _unified(operations, lines[0], lines[1], context)
     elif given.has("y"):
-        out += _side_by_side(operations, lines[0], lines[1], int(given.values.get("W", "130")[:4] or 130))
+        wide = given.values.get("W", "130")
+        width = int(wide[:4]) if wide.isdigit() else 130
+        out += _side_by_side(operations, lines[0], lines[1], width, common=not given.has("suppress"))
     else:
         out += _normal(operations, *lines)
     return 1
@@ -157,7 +161,7 @@ def _range(first: int, last: int) -> str:
     return str(first + 1) if size == 1 else f"{first + 1 if size else first},{size}"
 
 
-def _side_by_side(operations: list[_Op], a: list[str], b: list[str], width: int) -> list[str]:
+def _side_by_side(operations: list[_Op], a: list[str], b: list[str], width: int, *, common: bool) -> list[str]:
     """Two columns as GNU diff sets them: the right one begins at a multiple of the tabulator's 8."""
     out, at = [], 0
     offset = (width + 8 + 3) // 16 * 8
@@ -178,7 +182,7 @@ def _side_by_side(operations: list[_Op], a: list[str], b: list[str], width: int)
         return (padded(text, middle + 1, offset) + right if right else text) + "\n"
 
     for _, i1, i2, j1, j2 in [*operations, ("end", len(a), len(a), len(b), len(b))]:
-        out += [row(line, " ", line) for line in a[at:i1]]
+        out += [row(line, " ", line) for line in a[at:i1]] if common else []
         for n in range(max(i2 - i1, j2 - j1)):
             left, right = a[i1 + n] if i1 + n < i2 else "", b[j1 + n] if j1 + n < j2 else ""
             out.append(row(left, "|" if left and right else "<" if left else ">", right))

@@ -40,31 +40,50 @@ def numfmt(call: Call) -> Outcome:
     )
     if given.problem:
         return call.wrong(given.problem)
-    units = "KMGTPE"
-    out = []
-    for word in given.words or [line for line in call.stdin().split("\n") if line]:
-        match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)([KMGTPEk]?)(i?)B?\s*", word)
-        if match is None:
-            call.complain(f"invalid number: ‘{word}’")
+    out, wanted = [], given.values.get("field", "1")
+    lines = given.words or [line for line in call.stdin().split("\n") if line]
+    header = int(given.values.get("header", "0")[:4] or 1) if given.has("header") else 0
+    sign = given.values.get("d")
+    for number, line in enumerate(lines):
+        if number < header:
+            out.append(line)
             continue
-        base = 1000 if given.values.get("from") == "si" else 1024
-        value = Decimal(match[1]) * (pow(base, units.index(match[2].upper()) + 1) if match[2] else 1)
-        to = given.values.get("to")
-        if to is None:
-            out.append(f"{value.normalize():f}" + given.values.get("suffix", ""))
-            continue
-        base, rank = (1000 if to == "si" else 1024), -1
-        while abs(value) >= base and rank < 5:
-            value, rank = value / base, rank + 1
-        tenths = (value * 10).to_integral_value(ROUND_UP)  # away from zero
-        shown = f"{tenths / 10:.1f}" if rank >= 0 and abs(value) < 10 else str(value.to_integral_value(ROUND_UP))
-        out.append(
-            shown
-            + (units[rank] if rank >= 0 else "")
-            + ("i" if to == "iec-i" and rank >= 0 else "")
-            + given.values.get("suffix", "")
-        )
+        words = line.split(sign) if sign else re.findall(r"\s*\S+", line)
+        for at, word in enumerate(words):
+            if wanted in (str(at + 1), "-") or (wanted == "1" and at == 0):
+                blank = word[: len(word) - len(word.lstrip())]
+                shown = _converted(call, word.strip(), given.values)
+                words[at] = word if shown is None else (blank[:1] if at else blank) + shown
+        if not call.said:
+            out.append((sign or "").join(words))
     return call.done("".join(line + "\n" for line in out), failed=2)
+
+
+def _converted(call: Call, word: str, asked: dict[str, str]) -> str | None:
+    """One number in the other form; None (and a complaint) if it is none."""
+    units = "KMGTPE"
+    match = re.fullmatch(r"(-?\d+(?:\.\d+)?)([KMGTPEk]?)(i?)B?", word)
+    if match is None:
+        call.complain(f"invalid number: ‘{word}’")
+        return None
+    base = 1000 if asked.get("from") == "si" else 1024
+    value = Decimal(match[1]) * (pow(base, units.index(match[2].upper()) + 1) if match[2] else 1)
+    suffix, to = asked.get("suffix", ""), asked.get("to")
+    if to is None:
+        return _padded(f"{value.normalize():f}{suffix}", asked)
+    base, rank = (1000 if to == "si" else 1024), -1
+    while abs(value) >= base and rank < 5:
+        value, rank = value / base, rank + 1
+    tenths = (value * 10).to_integral_value(ROUND_UP)  # away from zero
+    shown = f"{tenths / 10:.1f}" if rank >= 0 and abs(value) < 10 else str(value.to_integral_value(ROUND_UP))
+    unit = (units[rank] if rank >= 0 else "") + ("i" if to == "iec-i" and rank >= 0 else "")
+    return _padded(shown + unit + suffix, asked)
+
+
+def _padded(text: str, asked: dict[str, str]) -> str:
+    width = asked.get("padding", "0")
+    size = int(width.lstrip("-")[:4]) if width.lstrip("-").isdigit() else 0
+    return text.ljust(size) if width.startswith("-") else text.rjust(size)
 
 
 def strings(call: Call) -> Outcome:

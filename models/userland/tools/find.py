@@ -419,7 +419,7 @@ class _Parser:
         if end == "+":
             self.batched.append(command)
             return ("batch", len(self.batched) - 1)
-        return (word, command)
+        return (word, command) if word != "-ok" else ("not", ("-true",))  # nobody answers its question
 
     def _valued(self, word: str, value: str) -> Node:
         call = self.walk.call

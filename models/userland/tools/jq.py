@@ -222,6 +222,7 @@ class _Run:
         self.text = "".join(text for _, text in texts)
         self.machine = Machine(library(), NATIVES, self._inputs())
         self.machine.now_s = float(unix_seconds(call.now_ns)) + call.now_ns % SECOND / SECOND
+        self.machine.environment = dict(call.env)
         named = {"named": options.named, "positional": options.positional}
         variables = {**options.variables, "$ENV": dict(call.env), "$__prog_args": [], "$ARGS": named}
         self.scope = Scope(variables, {}, {})

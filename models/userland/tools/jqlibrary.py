@@ -375,7 +375,8 @@ def _indices(machine: Machine, value: Any, part: Any) -> Any:
         return [at for at in range(len(value)) if part and value.startswith(part, at)]
     if isinstance(part, list):
         return [at for at in range(len(value) - len(part) + 1) if part and value[at : at + len(part)] == part]
-    return [at for at, item in enumerate(value) if key_of(item) == key_of(part)]
+    wanted = key_of(part)
+    return [at for at, item in enumerate(value) if key_of(item) == wanted]
 
 
 def _place(machine: Machine, value: Any, part: Any, *, last: bool) -> Any:

@@ -9,7 +9,7 @@ from simcluster.models.userland.outcome import Exhausted, fitting
 from simcluster.models.userland.tools.jqformats import formatted
 from simcluster.models.userland.tools.jqparser import JqSyntaxError, Node, Parser
 from simcluster.models.userland.tools.jqpaths import applied, at_path, changed, indexed, without
-from simcluster.models.userland.tools.jqvalues import JqError, described, key_of, kind_of, truth, written
+from simcluster.models.userland.tools.jqvalues import JqError, comparable, described, kind_of, truth, written
 
 #: Steps of one run.
 STEPS_MAX = 400_000
@@ -60,6 +60,7 @@ class Machine:
         self.inputs = inputs
         self.steps = 0
         self.now_s = 0.0
+        self.environment: dict[str, str] = {}
         self.aside: list[str] = []
 
     def run(self, node: Node, value: Any, scope: Scope) -> Iterator[Any]:
@@ -216,7 +217,8 @@ class Machine:
     def _compare(self, node: Node, value: Any, path: Path, scope: Scope) -> Iterator[Found]:
         for right in self.run(node[3], value, scope):
             for left in self.run(node[2], value, scope):
-                a, b = key_of(left), key_of(right)
+                a, b, walked = comparable(left, right)
+                self.steps += walked // 20
                 yield {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[node[1]], None
 
     def _binary(self, node: Node, value: Any, path: Path, scope: Scope) -> Iterator[Found]:
@@ -235,6 +237,9 @@ class Machine:
     # Names.
 
     def _variable(self, node: Node, value: Any, path: Path, scope: Scope) -> Iterator[Found]:
+        if node[1] == "$ENV":  # the library knows it, too
+            yield scope.variables.get("$ENV", self.environment), None
+            return
         if node[1] not in scope.variables:
             raise JqSyntaxError(f"{node[1]} is not defined at <top-level>, line 1:\n{node[1]}")
         yield scope.variables[node[1]], None

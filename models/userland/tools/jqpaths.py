@@ -113,7 +113,7 @@ def applied(operator: str, a: Any, b: Any) -> Any:
     if operator == "+" and kinds[0] == kinds[1] and kinds[0] in ("string", "array", "object"):
         return {**a, **b} if kinds[0] == "object" else fitting(a + b) if kinds[0] == "string" else a + b
     if operator == "-" and kinds == ("array", "array"):
-        gone = [key_of(each) for each in b]
+        gone = frozenset(key_of(each) for each in b)
         return [each for each in a if key_of(each) not in gone]
     if operator == "*" and kinds == ("object", "object"):
         return _merged(a, b)

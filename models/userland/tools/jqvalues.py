@@ -119,6 +119,18 @@ def key_of(value: Any) -> tuple[Any, ...]:
     return _key_of(value, [_COMPARED])
 
 
+def comparable(left: Any, right: Any) -> tuple[Any, Any, int]:
+    """What stands for two values where they are compared, and how much was walked through. Raises Exhausted."""
+    kinds = kind_of(left), kind_of(right)
+    if kinds[0] != kinds[1]:
+        return _ORDER[kinds[0]], _ORDER[kinds[1]], 0
+    if kinds[0] == "string":
+        return left, right, 0
+    room = [_COMPARED]
+    keys = _key_of(left, room), _key_of(right, room)
+    return *keys, _COMPARED - room[0]
+
+
 def _key_of(value: Any, left: list[int]) -> tuple[Any, ...]:
     left[0] -= 1
     if left[0] < 0:

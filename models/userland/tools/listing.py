@@ -382,7 +382,10 @@ def _content(call: Call, name: str, found: Stat) -> str:
 
 def readlink(call: Call) -> Outcome:
     """Where a link leads."""
-    given = parse(call.args, "fnemvqsz", "", {"canonicalize": "f", "no-newline": "n", "canonicalize-existing": "e"})
+    long = {"canonicalize": "f", "no-newline": "n", "canonicalize-existing": "e", "canonicalize-missing": "m"}
+    if call.gnu and call.name == "realpath":
+        long |= {"relative-to": "relative-to", "relative-base": "relative-to", "no-symlinks": "s", "strip": "s"}
+    given = parse(call.args, "fnemvqsz", " relative-to", long)
     if given.problem:
         return call.wrong(given.problem)
     if not given.words:
@@ -400,13 +403,21 @@ def readlink(call: Call) -> Outcome:
                 if call.name == "realpath" and not given.has("q"):
                     call.complain(f"{name}: No such file or directory")
                 continue
-            out.append(path)
+            base = given.values.get("relative-to")
+            out.append(path if base is None else _relative(path, call.resolved(base)))
         elif found is not None and found.kind == "link":
             out.append(found.target)
         else:
             failed = True
     end = "" if given.has("n") and len(given.words) == 1 else "\n"
     return Outcome("".join(line + end for line in out), "".join(call.said), int(failed))
+
+
+def _relative(path: str, base: str) -> str:
+    """A path as it is seen from a folder."""
+    there, here = ([part for part in each.split("/") if part] for each in (path, base))
+    same = next((at for at, (a, b) in enumerate(zip(there, here, strict=False)) if a != b), min(len(there), len(here)))
+    return "/".join([".."] * (len(here) - same) + there[same:]) or "."
 
 
 TOOLS: dict[str, Tool] = {"du": du, "file": file, "ls": ls, "readlink": readlink, "realpath": readlink, "stat": stat}

@@ -245,7 +245,7 @@ class Sed:
         elif name == "=":
             self._print_text(f"{self.number + 1}\n")
         elif name == "l":
-            self._print_text(_visible(self.space))
+            self._print_text(_visible(self.space, int(command.text) if command.text.isdigit() else 70))
         elif name == "y":
             self.space = "".join(command.table.get(char, char) for char in self.space)
         elif name == "r":
@@ -344,8 +344,8 @@ def _filled(parts: list[str | int], match: Match) -> str:
     return "".join(out)
 
 
-def _visible(text: str) -> str:
-    """`l`: what cannot be seen is written as escapes; lines are folded at 69 characters."""
+def _visible(text: str, width: int) -> str:
+    """`l`: what cannot be seen is written as escapes; lines are folded before the width."""
     named = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\"}
     pieces: list[str] = []
     for char in text:
@@ -357,7 +357,7 @@ def _visible(text: str) -> str:
             pieces += [f"\\{byte:03o}" for byte in raw(char)]
     out, line = "", ""
     for piece in pieces:
-        if len(line) + len(piece) > 69:
+        if width > 1 and len(line) + len(piece) > width - 1:
             out, line = out + line + "\\\n", ""
         line += piece
     return out + line + "$\n"

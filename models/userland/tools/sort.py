@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cmp_to_key
+from functools import partial
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from simcluster.engine.streams import mix
+from simcluster.models.userland.escapes import raw
 from simcluster.models.userland.options import parse
 from simcluster.models.userland.outcome import ROOM, Exhausted, Outcome
 from simcluster.models.userland.paths import FileError
@@ -144,9 +146,16 @@ class _Sorter:
 
     def sorted(self, lines: list[str]) -> list[str]:
         """The lines in their order."""
-        if len(self.keys) == 1 and "r" not in self.keys[0].letters and not self.reverse:
-            return sorted(lines, key=lambda line: (self._value(line, self.keys[0]), line if self.last_resort else ""))
-        return sorted(lines, key=cmp_to_key(self.compare))
+        found = sorted(lines, reverse=self.reverse) if self.last_resort else lines
+        for key in reversed(self.keys):  # the sort is stable: the last pass decides first
+            down = "r" in key.letters
+            if self.whole and key.letters.strip("r") == "n" and all(map(_is_count, lines)):
+                found = sorted(found, key=int, reverse=down)
+            elif self.whole and not key.letters.strip("r"):
+                found = sorted(found, reverse=down)
+            else:
+                found = sorted(found, key=partial(self._value, key=key), reverse=down)
+        return found
 
     def keyed(self, line: str) -> list[Any]:
         """What two lines must share to count as one for `-u`."""
@@ -183,7 +192,7 @@ class _Sorter:
         if "V" in letters:
             return _version(text)
         if "R" in letters:
-            return mix(7, int.from_bytes(text[:8].encode("utf-8", "replace"), "big") & ((1 << 63) - 1))
+            return crc32(raw(text), 7)
         if "d" in letters:
             text = "".join(char for char in text if char.isalnum() or char in " \t")
         return text.upper() if "f" in letters else text
@@ -215,6 +224,11 @@ class _Sorter:
         return at
 
 
+def _is_count(text: str) -> bool:
+    """Whether a line is a plain whole number of a size that `int` reads at once."""
+    return text.isdecimal() and text.isascii() and len(text) < 400
+
+
 def _numeric(text: str) -> tuple[int, str] | tuple[float, str]:
     if text.isdecimal() and text.isascii() and len(text) < 400:
         return (int(text), "")
@@ -243,7 +257,13 @@ def _version(text: str) -> list[tuple[int, int, str]]:
 
 def comm(call: Call) -> Outcome:
     """Lines of the first file, of the second, and of both."""
-    given = parse(call.args, "123i", "", {})
+    given = parse(
+        call.args, "123iz", " output-delimiter", {"output-delimiter": "output-delimiter", "nocheck-order": "i",
+                                                  "check-order": "i", "total": "i"}
+    )  # fmt: skip
+    if given.problem:
+        return call.wrong(given.problem)
+    between = given.values.get("output-delimiter", "\t")
     texts = call.inputs(given.words[:2])
     if len(given.words) < 2 or len(texts) < 2:
         return call.done() if call.said else call.wrong("missing operand")
@@ -258,7 +278,7 @@ def comm(call: Call) -> Outcome:
         else:
             column, line, a, b = 2, left[a], a + 1, b + 1
         if not given.has(str(column + 1)):
-            out.append("\t" * int(shift[column]) + line + "\n")
+            out.append(between * int(shift[column]) + line + "\n")
     return call.done("".join(out))
 
 

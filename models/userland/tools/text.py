@@ -228,8 +228,17 @@ def wc(call: Call) -> Outcome:
         rows.append((total, "total"))
     if call.gnu:
         single = len(wanted) == 1 and len(rows) <= 1
-        piped = not given.words or "-" in given.words
-        width = 1 if single else 7 if piped else len(str(_size(call, given.words)))
+        piped = (not given.words and not (call.source and call.source.seekable)) or "-" in given.words
+        sized = not piped and not given.words
+        width = (
+            1
+            if single
+            else 7
+            if piped
+            else len(str(rows[0][0][-1] if sized else 0))
+            if sized
+            else len(str(_size(call, given.words)))
+        )
         lines = [" ".join(f"{number:{width}d}" for number in row) + (f" {name}" if name else "") for row, name in rows]
     else:
         one = len(wanted) == 1 and len(rows) == 1
@@ -447,14 +456,34 @@ def fold(call: Call) -> Outcome:
 
 def expand(call: Call) -> Outcome:
     """Tabs as blanks; `unexpand -a` the other way."""
-    given = parse(call.args, "ai", "t", {"tabs": "t", "all": "a"})
+    given = parse(call.args, "ai", "t", {"tabs": "t", "all": "a", "first-only": "first-only"})
     size = int(given.values.get("t", "8")[:3]) if given.values.get("t", "8").isdigit() else 8
     texts = call.inputs(given.words)
     if call.name == "expand":
         return call.done("".join(text.expandtabs(size) for _, text in texts))
-    leading = re.compile(rf"^(?: {{{size}}})+")
-    out = [leading.sub(lambda m: "\t" * (len(m[0]) // size), line) for _, text in texts for line in kept_lines(text)]
+    everywhere = given.has("a", "t") and not given.has("first-only")
+    out = [_tabbed(line, size, everywhere) for _, text in texts for line in kept_lines(text)]
     return call.done("".join(out))
+
+
+def _tabbed(line: str, size: int, everywhere: bool) -> str:
+    """A line whose blanks that reach a tab stop are a tab: two and more, or all of them at its beginning."""
+    out, column, blanks, inside = [], 0, 0, False
+    for char in line:
+        if char == " " and (everywhere or not inside):
+            column, blanks = column + 1, blanks + 1
+            if column % size == 0:
+                out.append("\t" if blanks > 1 or not inside else " ")
+                blanks = 0
+            continue
+        out.append(" " * blanks)
+        blanks = 0
+        if char == "\t":
+            column = (column // size + 1) * size
+        else:
+            column, inside = column + 1, inside or char not in " \t"
+        out.append(char)
+    return "".join(out) + " " * blanks
 
 
 def tee(call: Call) -> Outcome:

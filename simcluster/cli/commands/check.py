@@ -71,7 +71,9 @@ class How(NamedTuple):
 
 @click.command("check", short_help="Prove apps, tasks, faults and files as CI does.")
 @click.argument("names", metavar="[APP|TASK|FAULT|NOISE|FILE]...", nargs=-1)
-@click.option("--suite", default=None, help="Every task of a suite, of `fresh:SEED:N`, or of `cloudopsbench[:N]`.")
+@click.option(
+    "--suite", default=None, help="Every task of a suite, `fresh:SEED:N`, `cloudopsbench[:N]`, `srezero[:25]`."
+)
 @click.option("--seed", default=0, show_default=True)
 @click.option(
     "--jobs", default=os.cpu_count() or 1, type=click.IntRange(1), help="Worker processes [default: all cores]."

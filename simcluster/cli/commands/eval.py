@@ -46,7 +46,10 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 @click.command("eval", short_help="Run agents on tasks and show a scoreboard.")
 @click.argument("task_ids", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
 @click.option(
-    "--suite", "suites", multiple=True, help="A suite of tasks (repeatable), fresh:SEED:N, or cloudopsbench[:N]."
+    "--suite",
+    "suites",
+    multiple=True,
+    help="A suite of tasks (repeatable), fresh:SEED:N, cloudopsbench[:N], srezero[:25].",
 )
 @click.option(
     "--agent",

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 @click.command("list", short_help="List apps, faults, causes, noises, tasks, checks, suites, agents or lessons.")
 @click.argument("kind", shell_complete=completing.kinds)
 @click.option("--targets", "app", default="", help="Of faults: which components of an application each fits.")
-@click.option("--suite", default="", help="Of tasks: those of a suite, fresh:SEED:N, or cloudopsbench[:N].")
+@click.option("--suite", default="", help="Of tasks: those of a suite, fresh:SEED:N, cloudopsbench[:N], srezero[:25].")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def command(kind: str, app: str, suite: str, folders: tuple[str, ...], as_json: bool) -> None:

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
 
-from simcluster.models.userland.memory import MemoryFiles
-from simcluster.models.userland.paths import FileError, normalize, parent_of
+from simcluster.models.userland.paths import FileError, Files, normalize, parent_of
 
 
 class DeskManifests(MutableMapping[str, str]):
-    """Path -> text, seen from a folder."""
+    """Path -> text, seen from a folder.
 
-    def __init__(self, files: MemoryFiles, cwd: str) -> None:
+    Args:
+        files: of the desk, or those together with what process substitutions print.
+    """
+
+    def __init__(self, files: Files, cwd: str) -> None:
         self._files = files
         self._cwd = cwd
 
     def __getitem__(self, name: str) -> str:
+        path = normalize(name, self._cwd)
         try:
-            return self._files.read(normalize(name, self._cwd))
+            return "" if path == "/dev/null" else self._files.read(path)
         except FileError:
             raise KeyError(name) from None
 
     def __setitem__(self, name: str, text: str) -> None:
         path = normalize(name, self._cwd)
-        self._files.make_folders(parent_of(path))
+        folder, missing = parent_of(path), []
+        while folder != "/" and self._files.look(folder) is None:
+            missing.append(folder)
+            folder = parent_of(folder)
+        for each in reversed(missing):
+            self._files.make_folder(each)
         self._files.write(path, text)
 
     def __delitem__(self, name: str) -> None:

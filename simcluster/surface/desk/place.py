@@ -25,7 +25,9 @@ from simcluster.surface.protocols import Clock, Interrupted
 HOME = "/root"
 #: Exit status of what `timeout` has ended.
 TIMED_OUT = 124
-_PROGRAMS = ("curl", "k", "kubectl", "ssh", "wget")
+_PROGRAMS = ("curl", "k", "kubectl", "scp", "ssh", "wget")
+#: Verbs of openssl that look at certificates.
+_CERTIFICATES = ("req", "s_client", "verify", "x509")
 #: Programs of the table that nobody has installed at the desk.
 _MISSING = ("busybox", "gawk", "tmux")
 
@@ -35,9 +37,9 @@ _LOCAL = re.compile(r"(https?://)?(localhost|127\.0\.0\.1)(?::(\d{1,5}))?((?:[/?
 
 
 class Exchange(Protocol):
-    """Asks an address from outside of the cluster: (argv, standard input) -> what curl or wget prints."""
+    """Asks an address from outside of the cluster, as curl, wget and openssl do."""
 
-    def __call__(self, argv: Sequence[str], stdin: str) -> Outcome:
+    def __call__(self, call: Call) -> Outcome:
         """One exchange."""
 
 
@@ -48,13 +50,13 @@ class Doors(NamedTuple):
         kubectl: the API server's client, as the operator.
         login: runs a command line on a node as root: (node, command, standard input, clock).
         exchange: curl and wget.
-        forwarded: curl and wget in the network of a pod: (namespace, pod, argv, standard input).
+        forwarded: curl and wget in the network of a pod: (namespace, pod, argv, call).
     """
 
     kubectl: Callable[[], Kubectl]
     login: Callable[[str, str, str, Clock], Outcome]
     exchange: Exchange
-    forwarded: Callable[[str, str, Sequence[str], str], Outcome]
+    forwarded: Callable[[str, str, Sequence[str], Call], Outcome]
 
 
 class Limited:
@@ -185,8 +187,12 @@ class DeskPlace(BarePlace):
             return self._kubectl(call)
         if call.name == "ssh":
             return sshclient.run(call, self._login)
+        if call.name == "scp":
+            return sshclient.copy(call, self._login)
         if call.name in ("curl", "wget"):
             return self._exchange(call)
+        if call.name == "openssl" and call.args[:1] and call.args[0] in _CERTIFICATES:
+            return self._desk.doors.exchange(call)
         if call.name in ("pkill", "killall", "kill") and self._desk.terminal.forwards:
             return self._kill(call)
         return None
@@ -196,7 +202,7 @@ class DeskPlace(BarePlace):
         at, url = next(((at, word) for at, word in enumerate(call.argv) if _LOCAL.match(word)), (0, ""))
         found = _LOCAL.match(url)
         if found is None:
-            return self._desk.doors.exchange(call.argv, call.stdin())
+            return self._desk.doors.exchange(call)
         port = int(found[3] or (443 if (found[1] or "").startswith("https") else 80))
         forward = self._desk.terminal.forward_to(port)
         if forward is None:
@@ -206,7 +212,7 @@ class DeskPlace(BarePlace):
             return Outcome("", "" if "-s" in call.args else said, 7)
         argv = list(call.argv)
         argv[at] = f"{found[1] or ''}127.0.0.1:{forward.remote}{found[4]}"
-        result = self._desk.doors.forwarded(forward.namespace, forward.pod, argv, call.stdin())
+        result = self._desk.doors.forwarded(forward.namespace, forward.pod, argv, call)
         if result.code == 7 and call.name == "curl":  # the tunnel takes the connection before the pod refuses it
             return Outcome("", "curl: (52) Empty reply from server\n", 52)
         return result
@@ -259,7 +265,7 @@ class DeskPlace(BarePlace):
             client.workstation = _Editor(self._desk, editor, call)
         reads = any(word == "-" or word.endswith("=-") or word in ("-i", "-it", "-ti", "--stdin") for word in call.args)
         try:
-            result = client.run(call.args, call.stdin() if reads else "", DeskManifests(self.files, call.cwd))
+            result = client.run(call.args, call.stdin() if reads else "", DeskManifests(call.files, call.cwd))
         except Interrupted as ended:
             result = Outcome("", "", ended.exit_code)
         finally:

@@ -1,10 +1,12 @@
-"""ssh: a command on a node, in all the forms in which people type it. Source: OpenSSH 9.6's ssh(1)."""
+"""ssh: a command on a node, in all the forms in which people type it, and scp. Source: OpenSSH 9.6's ssh(1), scp(1)."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 
 from simcluster.models.userland.outcome import Outcome
+from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import Call
 
 _TAKING = "BbcDEeFIiJLlmOopQRSWw"
@@ -46,3 +48,70 @@ def run(call: Call, login: Callable[[str, str, str, Call], Outcome]) -> Outcome:
             return Outcome(stderr="Pseudo-terminal will not be allocated because stdin is not a terminal.\n")
         return login(node, stdin, "", call)
     return login(node, " ".join(words), stdin, call)
+
+
+_SCP_USAGE = (
+    "usage: scp [-346ABCOpqRrsTv] [-c cipher] [-D sftp_server_path] [-F ssh_config]\n           [-i identity_file] "
+    "[-J destination] [-l limit] [-o ssh_option]\n           [-P port] [-S program] [-X sftp_option] "
+    "source ... target\n"
+)
+
+
+def copy(call: Call, login: Callable[[str, str, str, Call], Outcome]) -> Outcome:
+    """`scp [OPTIONS] SOURCE ... TARGET`: single files, to a node or from one."""
+    words, names = list(call.args), []
+    while words:
+        word = words.pop(0)
+        if word.startswith("-") and len(word) > 1:
+            if word[1] in "cDFiJloPSX" and not word[2:] and words:
+                words.pop(0)
+        else:
+            names.append(word)
+    if len(names) < 2:
+        return Outcome(stderr=_SCP_USAGE, code=1)
+    *sources, target = names
+    there, path = _place(target)
+    said = ""
+    for source in sources:
+        node, name = _place(source)
+        last = name.rpartition("/")[2]
+        if node:
+            done = login(node, f"cat -- {shlex.quote(name)}", "", call)
+            if done.code:
+                said += done.stderr if done.code == 255 else f"scp: {name}: No such file or directory\n"
+                continue
+            text = done.stdout
+        else:
+            try:
+                text = call.read(name)
+            except FileError as problem:
+                said += f'scp: stat local "{name}": {problem}\n'
+                continue
+        said += _put(call, login, there, path, last, text)
+    return Outcome("", said, int(bool(said)))
+
+
+def _place(text: str) -> tuple[str, str]:
+    """The node of `[USER@]NODE:PATH` and the path; an empty node for a path of the desk."""
+    head, colon, path = text.partition(":")
+    if not colon or "/" in head:
+        return "", text
+    return head.rpartition("@")[2], path or "."
+
+
+def _put(
+    call: Call, login: Callable[[str, str, str, Call], Outcome], node: str, path: str, last: str, text: str
+) -> str:
+    """Write one file; what went wrong."""
+    if node:
+        into = shlex.quote(path.rstrip("/") or "/")
+        script = f"if [ -d {into} ]; then cat > {into}/{shlex.quote(last)}; else cat > {into}; fi"
+        done = login(node, script, text, call)
+        return "" if not done.code else done.stderr if done.code == 255 else f'scp: dest open "{path}": Failure\n'
+    found = call.look(path)
+    end = f"{path.rstrip('/')}/{last}" if found is not None and found.is_folder else path
+    try:
+        call.files.write(call.resolved(end), text)
+    except FileError as problem:
+        return f'scp: open local "{end}": {problem}\n'
+    return ""

@@ -159,6 +159,10 @@ def _texts(invocation: Invocation, paths: list[str], recursive: bool) -> list[tu
             texts.append((path, text))
             continue
         inside = _folder(invocation, path, recursive)
+        if inside is None and path.startswith(("http://", "https://")):
+            host = path.partition("://")[2].partition("/")[0].partition(":")[0]
+            why = f"dial tcp: lookup {host} on 127.0.0.53:53: no such host"
+            raise KubectlError(f"Unable to connect to the server: {why}")
         if inside is None:
             raise plain(f'the path "{path}" does not exist')
         if not inside:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -43,6 +44,7 @@ WORKLOADS = {
     "storefront": ["catalog", "gateway", "inventory", "reviews"],
     "payments": ["web", "auth-service", "payment-service", "payment-app", "payment-api", "catalog", "orders", "search"],
     "social-network": _SOCIAL.split(),
+    "fleetcast": ["fleetcast-satellite-app-backend", "fleetcast-satellite-app-frontend"],
     "tidb": ["basic-discovery", "basic-pd", "basic-tidb", "basic-tikv"],
 }
 LABELS = ("right", "wrong", "unclear")
@@ -108,8 +110,14 @@ def _of_task(task_id: str) -> Case:
     """A case of a task without a text."""
     task = resolved(task_id)
     lasting = [one for one in causes(task.incident, task.namespace) if one.lasting]
-    beside = Beside(frozenset(), frozenset(one.family for one in lasting), frozenset(one.ref.name for one in lasting))
+    own = frozenset(name for one in lasting for name in _meant(one.ref.name, task.app))
+    beside = Beside(frozenset(), frozenset(one.family for one in lasting), own)
     return Case(task_id, "", "", "", "", task.truth, _there(task.app, task.truth), beside)
+
+
+def _meant(pattern: str, app: str) -> list[str]:
+    """The workloads of an application that a rule chooses, and the rule."""
+    return [pattern, *fnmatch.filter(WORKLOADS[app], pattern)]
 
 
 @functools.cache
