@@ -48,6 +48,12 @@ class OpenRequests:
         if surplus > 0:
             self.starts, self.numbers = self.starts[surplus:], self.numbers[surplus:]
 
+    def forget(self, before_ns: int) -> None:
+        """Nobody waits any more for who began before an instant."""
+        gone = int(np.searchsorted(self.starts, before_ns))
+        if gone:
+            self.starts, self.numbers = self.starts[gone:], self.numbers[gone:]
+
     def end(
         self, key: int, since_ns: int, t_ns: int, took: Index, longest_ns: int = 1 << 60
     ) -> tuple[Index, Index, Index, Index]:
