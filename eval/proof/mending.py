@@ -1,10 +1,10 @@
 """`check` repairs by itself: right repairs that follow from the changed facts alone, each on a fork; all must pass.
 
 A repair is a small list of steps with marks for the object and its values before the incident. Which facts it fits, it
-says by one word: any `object` of the application, one that can be made anew `alone`, a `deployment`, a Service's
-`selector`, a value that can be written otherwise (`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose
-hardware is wrong; an object that is `missing`, and one that is `extra`. Where several objects were changed, it is done
-to each, and fits if it fits all.
+says by one word: any `object` of the application, one that can be made anew `alone`, a `deployment`, one for which
+no ticket asks by its name and that may be `renamed`, a Service's `selector`, a value that can be written otherwise
+(`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose hardware is wrong; an object that is `missing`,
+and one that is `extra`. Where several objects were changed, it is done to each, and fits if it fits all.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ _WITH_READERS = {"configmap": "ConfigMap", "secret": "Secret"}
 _HOLDERS = ("Namespace", "CustomResourceDefinition")
 #: Parts of a node that its pods need and that it can do without.
 _HARDWARE = ("cpu", "fan", "nic", "clock", "sysctl", "steal")
+#: What a node passes on for others by (sysctl).
+FORWARDING = "ip_forward"
 _OWN_NOTES = ("kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision")
 
 
@@ -68,8 +70,8 @@ class Repair(Content):
     """
 
     id: str
-    of: Literal["object", "alone", "spec", "given", "deployment", "selector", "route", "spelling", "cpu", "unit",
-                "node", "missing", "extra"]  # fmt: skip
+    of: Literal["object", "alone", "spec", "given", "deployment", "renamed", "selector", "route", "spelling",
+                "cpu", "unit", "node", "missing", "extra"]  # fmt: skip
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
 
@@ -185,6 +187,9 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
         found["given"] = marks
     if place.kind == "Deployment":
         found["deployment"] = marks
+        asked = [check.args.get("deployment") for check in task.accepted_when if task.ticket is not None]
+        if place.name not in asked:
+            found["renamed"] = marks
     for fact in changed:
         if place.kind == "Service" and fact.path.startswith("spec.selector") and fact.before is None:
             if not _carried(world, place, _key_of(fact), fact.after):
@@ -281,6 +286,8 @@ def _of_nodes(world: World, facts: tuple[ChangedFact, ...]) -> dict[str, dict[st
         node = world.api.store.get("nodes", "", place.name)
         if place.part.startswith("unit/") and place.name not in off:
             found.setdefault("unit", {"node": place.name, "unit": place.part.removeprefix("unit/")})
+        elif FORWARDING in fact.path:
+            continue  # who comes in through the node is not passed on, wherever the pods are
         elif place.part.partition("/")[0] in _HARDWARE and node is not None and ready_status(node) == "True":
             found.setdefault("node", {"node": place.name})
     return found

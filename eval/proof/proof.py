@@ -35,6 +35,7 @@ from simcluster.eval.worlds.healthy import NotAnIncident
 from simcluster.eval.worlds.steps import perform
 from simcluster.faults import registry as faults
 from simcluster.faults.incident import Incident
+from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import ImpossibleTarget
 from simcluster.models.apps.behaviour import read_application
 from simcluster.noise import plan as noise
@@ -102,7 +103,7 @@ def check(
 
     Args:
         tries: of a task, how many generic exploits and repairs, drawn by the seed, are tried.
-        quick: of tasks only the backbone: see `check_task`.
+        quick: of tasks, and of that of a fault, only the backbone: see `check_task`.
         shaken: of applications, whether workloads are restarted and calls cut, too: see `check_app`.
 
     Raises:
@@ -114,7 +115,7 @@ def check(
         keys = read_document(path).data
         if isinstance(keys, dict) and "mechanism" in keys and "incident" not in keys:
             load_content(path, faults.FaultSpec)
-            return check_fault(path.stem, seed, library=library, opener=opener, tries=tries)
+            return check_fault(path.stem, seed, library=library, opener=opener, tries=tries, quick=quick)
         if isinstance(keys, dict) and "application" in keys:
             name = read_application(path).application
             return ProofReport("app", name, seed, (Finding("the file is right", True),))
@@ -130,7 +131,7 @@ def check(
     if known[target] == "task":
         return check_task(target, seed, library=library, opener=opener, tries=tries, quick=quick)
     if known[target] == "fault":
-        return check_fault(target, seed, library=library, opener=opener, tries=tries)
+        return check_fault(target, seed, library=library, opener=opener, tries=tries, quick=quick)
     if known[target] == "app":
         return check_app(target, seed, library=library, shaken=shaken)
     noise.load(target, library)
@@ -191,12 +192,17 @@ def check_fault(
     library: Library | None = None,
     opener: Opener | None = None,
     tries: tuple[int, int] = (EXPLOITS, REPAIRS),
+    quick: bool = False,
 ) -> ProofReport:
-    """Prove a fault by its case and a task, or by a pair that the seed draws. Raises UnknownName, ContentError."""
+    """Prove a fault by its case and a task, or by a pair that the seed draws. Raises UnknownName, ContentError.
+
+    Args:
+        quick: only the backbone of its task.
+    """
     found = case_findings(fault_id, seed, library)
     for task_id in tasks.ids(library):
         if any(step.fault == fault_id for step in tasks.load(task_id, library).incident):
-            proof = check_task(task_id, seed, library=library, opener=opener, tries=tries)
+            proof = check_task(task_id, seed, library=library, opener=opener, tries=tries, quick=quick)
             found = [*found, Finding("a task uses it", True, task_id), *proof.findings]
             break
     if not found:
@@ -256,8 +262,8 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
         yield Finding("no usual look tells it", not shown, "; ".join(shown[:3]))
     oracle = Mitigation(library)
     yield _standing(episode, oracle)
-    if not all(m.lasting for m in oracle.mechanisms(task)) and not task.faultless:
-        yield _outlived(episode.fork(), oracle)
+    if _triggers(episode) and not task.faultless:
+        yield _outlived(episode.fork())
     if episode.at_page is not None and not task.faultless:
         yield from (Finding(*each) for each in proved(Court(episode.at_page)))
     made = any(m.moves_target for m in oracle.mechanisms(task))  # then to delete it is no attempt
@@ -307,10 +313,20 @@ def _healthy_before(episode: Provable) -> Finding:
     return Finding(name, healthy, f"availability {lowest}, {ok} of {sent} requests of users succeeded")
 
 
-def _outlived(fork: Provable, oracle: Mitigation) -> Finding:
+def _triggers(episode: Provable) -> list[Mechanism]:
+    """What is over by itself, of what is no circumstance."""
+    incident = episode.incident
+    return [
+        one.knowing(incident.record.get(index, ()))
+        for index, one in incident.mechanisms.items()
+        if not one.lasting and not incident.steps[index].harmless
+    ]
+
+
+def _outlived(fork: Provable) -> Finding:
     """A trigger that ends by itself must be over when the operator could do nothing but wait, and the page not."""
     fork.world.run_for(REACTION_NS)
-    going = [m.still_present(fork.world) for m in oracle.mechanisms(fork.task, fork.incident.record) if not m.lasting]
+    going = [one.still_present(fork.world) for one in _triggers(fork)]
     verdict = fork.examined()
     why = "; ".join(filter(None, going)) or ("users recover by themselves" if verdict.passed else "")
     return Finding("the trigger is over and the incident is not", not why, why)

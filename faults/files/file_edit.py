@@ -32,7 +32,8 @@ class EditParams(Content):
         append: text that is put behind it.
         values: of a file of JSON or YAML: path (`flags.fast.state`) -> its new value.
         remove: whether it is deleted.
-        restart: units of the node, or Deployments whose pods are made anew (`*` as in a target).
+        restart: units of the node (`kubelet`), or names of Deployments in the namespace of the object, whose pods are
+            made anew (`coredns`, or `Deployment/coredns`; `*` as in a target).
     """
 
     file: str
@@ -135,7 +136,11 @@ class FileEdit(Mechanism):
             raise ImpossibleTarget(f"{self.params.file} of {self.ref} says so already")
         for name in self.params.restart:
             if not self._restarts(target, name):
-                raise ImpossibleTarget(f"there is no {name} to be restarted with {self.params.file} of {self.ref}")
+                close = nearest(name, self._restartable(target)) or self._restartable(target)[:5]
+                offer = f"; the nearest are {', '.join(close)}"
+                raise ImpossibleTarget(
+                    f"there is no {name} to be restarted with {self.params.file} of {self.ref}{offer}"
+                )
 
     def _check_values(self, text: str) -> None:
         try:
@@ -200,4 +205,10 @@ class FileEdit(Mechanism):
             host = target.machines.get(self.ref.name)
             return [name] if host is not None and host.unit(name) is not None else []
         found = target.api.store.objects("deployments.apps", self.namespace)
-        return [one for one in found if fnmatchcase(name_of(one), name)]
+        return [one for one in found if fnmatchcase(name_of(one), name.removeprefix("Deployment/"))]
+
+    def _restartable(self, target: FaultTarget) -> list[str]:
+        machine = self._machine(target)
+        if machine is not None:
+            return [unit.name.removesuffix(".service") for unit in machine.unit_list()]
+        return [name_of(one) for one in target.api.store.objects("deployments.apps", self.namespace)]

@@ -101,7 +101,8 @@ class ObjectChange(Mechanism):
         """By what people tell of it: the values that were given, if they are few."""
         if self.params.scale is not None:
             return {"replicas": str(self.params.scale)}
-        plain = {segments(path)[-1]: str(value) for path, value in self._values if isinstance(value, (str, int, float))}
+        said = {segments(path)[-1]: str(value) for path, value in self._values if isinstance(value, (str, int, float))}
+        plain = {key: value for key, value in said.items() if not key.startswith("$")}  # a directive is no value
         return plain if len(plain) <= _DETAILS_MAX else {}
 
     @property

@@ -25,6 +25,7 @@ COMMANDS = {
     "gate": "Fail unless an evaluation is good enough.",
     "export": "Write an incident as a case of a data set, or runs as training data.",
     "import": "Make an application of plain manifests, and of traces.",
+    "generate": "Make a synthetic application of any size.",
     "kubectl": "Run kubectl commands in an incident or a sandbox.",
     "learn": "Learn failure modes: predict, run, see, understand.",
     "list": "List apps, faults, noises, tasks, suites, agents or lessons.",

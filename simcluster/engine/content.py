@@ -162,7 +162,10 @@ _REPAIRS = (
     ("%YAML", "remove the line that begins with %"),
     ("incompatible YAML document", "remove the line that begins with %"),
     ("found character", "put quotes around a value that starts with @, ` or %"),
-    ("expected ',' or", "a bracket or brace is not closed"),
+    (
+        "expected ',' or",
+        "a bracket or brace is not closed, or a text that holds one has no quotes around it",
+    ),
 )
 
 

@@ -84,7 +84,9 @@ class How(NamedTuple):
 @click.option("--sample", default=None, type=click.IntRange(0), help="Only so many pairs, and for each task so many "
               "generic exploits and repairs, by the seed.")  # fmt: skip
 @click.option(
-    "--quick", is_flag=True, help="Of tasks only the backbone: noticed, doing nothing refused, one fix accepted."
+    "--quick",
+    is_flag=True,
+    help="Of tasks, also that of a fault, only the backbone: noticed, doing nothing refused, one fix accepted.",
 )
 @click.option("--shaken", is_flag=True, help="Of applications: restart each workload, and cut each call once.")
 @click.option("--results", type=click.Path(dir_okay=False, path_type=Path), default=None,
