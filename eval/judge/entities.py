@@ -27,6 +27,8 @@ _PART_MIN = 5
 _BEGUN = 4
 #: Words for many machines, and how the names of those begin.
 _MANY = {"nodes": "", "workers": "worker", "machines": "", "hosts": ""}
+#: And for all that runs.
+_RUNNING, _RUN = ("services", "workloads", "microservices"), frozenset(["Deployment", "StatefulSet"])
 _POD = re.compile(r"-(?:[a-z0-9]{5,10}-[a-z0-9]{5}|\d+|pods?|deployment|service|deploy)(?![\w-])")
 #: A piece of a name is shortened to no fewer letters.
 _CUT_MIN = 3
@@ -86,6 +88,8 @@ class Roster:
         self._sole = {word: names[0] for word, names in sole.items() if len(names) == 1}
         nodes = sorted(name for name in self.kinds if "Node" in self.kinds[name])
         self._many = {word: [name for name in nodes if name.startswith(stem)] for word, stem in _MANY.items()}
+        run = [name for name in self.kinds if {*self.kinds[name]} & _RUN and not name.endswith("*")]
+        self._many |= dict.fromkeys(_RUNNING, run)
         self._begun = {word[:n] for word in (*self._whole, *self._short) for n in range(1, len(word) + 1)}
 
     def mentions(self, sentence: str, found: Sequence[Token]) -> list[Mention]:
@@ -103,7 +107,7 @@ class Roster:
                 mention = self._by_part(sentence, found, at)
             if mention is None and found[at].text in self._sole:
                 mention = Mention(at, at + 1, self._sole[found[at].text])
-            if mention is None and found[at].text in _MANY and _all_of(found, at):
+            if mention is None and found[at].text in self._many and _all_of(found, at):
                 mentions += [Mention(at, at + 1, name) for name in self._many[found[at].text]]
             if mention is not None:
                 mentions.append(mention)

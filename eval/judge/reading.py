@@ -347,7 +347,8 @@ class _Claims:
         before = [self._parsed[i] for i in range(number - 1, -1, -1)]
         kept = [s for s in before if s.spans[0].role not in ("effect", "denied", "void")]
         rest = [s for s in before if s not in kept]
-        return [[m for m in s.mentions if not m.address] for s in (*kept, *rest)]
+        ill = [[m for m in s.mentions if not m.address and m.name in s.affirmed] for s in kept]
+        return [*ill, *([m for m in s.mentions if not m.address] for s in (*kept, *rest))]
 
     def _later(self, number: int) -> list[list[Mention]]:
         """Names in lines behind that only say where: "Node: worker-2"."""

@@ -434,8 +434,17 @@ def families_among(hits: Sequence[Hit], found: Sequence[Token], known: Known) ->
             one = _whole(family, [anchors, *rest], hits, found)._replace(kinds=pattern.kinds)
             if family not in best or (best[family].denied, best[family].start) > (one.denied, one.start):
                 best[family] = one
+    best = {family: one for family, one in best.items() if not _is_doer(one, found)}
     kept = [one for one in best.values() if not any(_nearer(other, one, found) for other in best.values())]
     return sorted(kept, key=lambda one: one.anchor)
+
+
+def _is_doer(one: Named, found: Sequence[Token]) -> bool:
+    """Whether its subject is who does what is said: "killed by the kubelet"."""
+    if one.predicate is None or one.predicate.end > one.subject.start:
+        return False
+    between = [token.text for token in found[one.predicate.end : one.subject.start]]
+    return between[:1] == ["by"] and {*between[1:]} <= words("skipped")
 
 
 class Named(NamedTuple):

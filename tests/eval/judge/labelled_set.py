@@ -6,7 +6,7 @@ import fnmatch
 import functools
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -126,11 +126,24 @@ def first_contact(name: str = "first_contact") -> tuple[Case, ...]:
     path = Path(__file__).with_name(f"{name}.yaml")
     of = {case.incident: case for case in cases()}
     return tuple(
-        (of.get(incident) or _of_task(incident))._replace(label=label, why=str(number), text=text)
-        for incident, labels in yaml.safe_load(path.read_text(encoding="utf-8")).items()
-        for label, texts in labels.items()
+        blank._replace(label=label, why=str(number), text=text)
+        for incident, entry in yaml.safe_load(path.read_text(encoding="utf-8")).items()
+        for blank in [of[incident] if incident in of and "victims" not in entry else _met(incident, entry)]
+        for label, texts in entry.items()
+        if label in LABELS
         for number, text in enumerate(texts)
     )
+
+
+def _met(task_id: str, entry: dict[str, Any]) -> Case:
+    """A case of a task without a text, with the truth and the victims that an entry tells."""
+    blank = _of_task(task_id)
+    if "truth" in entry:
+        truth = Truth.model_validate(entry["truth"])
+        blank = blank._replace(
+            truth=truth, beside=Beside(frozenset(), blank.beside.families, frozenset([truth.ref.name, *truth.scope]))
+        )
+    return blank._replace(beside=blank.beside._replace(victims=frozenset(entry.get("victims", ()))))
 
 
 class Agreement(NamedTuple):
