@@ -19,7 +19,7 @@ from simcluster.engine.content import Library
 from simcluster.engine.streams import Stream, Streams
 from simcluster.faults.deployer import Deployer
 from simcluster.faults.steps import Aim, IncidentStep, completed, mechanism_of, touched
-from simcluster.faults.target import ObjectRef
+from simcluster.faults.target import ImpossibleTarget, ObjectRef
 from simcluster.noise.bystanders import deployments
 from simcluster.noise.spared import Spared
 from simcluster.tasks.model import Task
@@ -76,7 +76,7 @@ def accompanied(task: Task, world: World, seed: int, library: Library | None = N
 def _possible(step: IncidentStep, task: Task, world: World, library: Library | None) -> bool:
     try:
         mechanism_of(step, task.namespace, library).check(world)
-    except ValueError:  # ImpossibleTarget: the API server would not take it
+    except (ValueError, ImpossibleTarget):  # the API server would not take it, or it is so already
         return False
     return True
 

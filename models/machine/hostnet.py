@@ -45,7 +45,27 @@ def run(machine: Machine, call: Call) -> Outcome:
     if healthz and machine.units.units["kubelet.service"].active:
         return Outcome("ok")
     inner.stdin = "" if call.source is None else call.source.rest()
-    return TOOLS[name](inner) or Outcome()
+    done = TOOLS[name](inner) or Outcome()
+    return _as_openbsd(done, call.args) if name == "nc" else done
+
+
+def _as_openbsd(done: Outcome, args: list[str]) -> Outcome:
+    """What BusyBox' nc says, in the words of the OpenBSD one that Ubuntu has."""
+    words = [word for word in args if not word.startswith("-")]
+    if len(words) < 2:
+        return done
+    host, port = words[-2:]
+    service = {number: name for name, number in _PORTS.items()}.get(int(port) if port.isdigit() else 0, "*")
+    opened = re.search(r"\((\S+):\d+\) open\n", done.stderr)
+    if opened is not None:
+        where = host if host == opened[1] else f"{host} ({opened[1]})"
+        return done._replace(stderr=f"Connection to {where} {port} port [tcp/{service}] succeeded!\n")
+    if "bad address" in done.stderr:
+        return done._replace(stderr=f'nc: getaddrinfo for host "{host}" port {port}: Name or service not known\n')
+    for why, said in (("refused", "failed: Connection refused"), ("timed out", "timed out: Operation now in progress")):
+        if why in done.stderr:
+            return done._replace(stderr=f"nc: connect to {host} port {port} (tcp) {said}\n")
+    return done
 
 
 def in_pod(

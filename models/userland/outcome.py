@@ -30,6 +30,7 @@ class Outcome(NamedTuple):
         stays: whether it listens on after that.
         runs: commands that it starts, as compiled code; its own output comes first, their status is its own.
         then, then_stdin: as what it goes on after that, and with what on its standard input.
+        parting: what it says on standard error when it is ended before its time.
         endless: it would print without end; `stdout` is the beginning.
     """
 
@@ -46,6 +47,7 @@ class Outcome(NamedTuple):
     endless: bool = False
     then: tuple[str, ...] = ()
     then_stdin: str = ""
+    parting: str = ""
 
     @property
     def exit_code(self) -> int:

@@ -176,6 +176,8 @@ class Processes(ABC):
 
     def abandon(self, process: Process) -> None:
         """End all that a process has started, without any word."""
+        if process.pending is not None and process.pending[0].parting:
+            self.write(process.pending[1].get(2, NOWHERE), process.pending[0].parting)
         process.pending, process.waiting_for = None, []
         for child in [each for each in self.processes.values() if each.parent == process.pid]:
             self.abandon(child)
@@ -189,6 +191,7 @@ class Processes(ABC):
         for process in list(self.processes.values()):
             if process.pending is not None and not process.finished:
                 fds = process.pending[1]
+                self.write(fds.get(2, NOWHERE), process.pending[0].parting)
                 process.pending, process.blocked, process.traps = None, False, {}
                 in_pipe = fds.get(1, NOWHERE)[0] == "buffer"
                 process.status = INTERRUPTED

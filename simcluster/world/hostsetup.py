@@ -57,12 +57,32 @@ rules:
 """
 
 
+#: Accounts of Ubuntu Server 24.04 as it is installed, those of its services among them.
+_PASSWD = "".join(
+    f"{name}:x:{uid}:{gid}:{name}:{home}:{shell}\n"
+    for name, uid, gid, home, shell in (
+        ("root", 0, 0, "/root", "/bin/bash"), ("daemon", 1, 1, "/usr/sbin", "/usr/sbin/nologin"),
+        ("bin", 2, 2, "/bin", "/usr/sbin/nologin"), ("sys", 3, 3, "/dev", "/usr/sbin/nologin"),
+        ("sync", 4, 65534, "/bin", "/bin/sync"), ("mail", 8, 8, "/var/mail", "/usr/sbin/nologin"),
+        ("www-data", 33, 33, "/var/www", "/usr/sbin/nologin"), ("backup", 34, 34, "/var/backups", "/usr/sbin/nologin"),
+        ("nobody", 65534, 65534, "/nonexistent", "/usr/sbin/nologin"),
+        ("systemd-network", 998, 998, "/", "/usr/sbin/nologin"), ("messagebus", 101, 101, "/nonexistent",
+        "/usr/sbin/nologin"), ("syslog", 102, 102, "/nonexistent", "/usr/sbin/nologin"),
+        ("sshd", 105, 65534, "/run/sshd", "/usr/sbin/nologin")
+    )
+)  # fmt: skip
+_GROUP = "root:x:0:\ndaemon:x:1:\nadm:x:4:syslog\nsudo:x:27:\nwww-data:x:33:\nnogroup:x:65534:\n"
+_GROUP += "systemd-journal:x:999:\nsystemd-network:x:998:\nsyslog:x:102:\n"
+
+
 def host_files(machine: Machine, address: str) -> None:
     """What every node has. `address` is the API server's host and port."""
     files, identity = machine.files, machine.identity
     files.write("/etc/hostname", machine.name + "\n")
     files.write("/etc/hosts", f"127.0.0.1\tlocalhost\n{machine.address}\t{machine.name}\n")
     files.write("/etc/os-release", f'PRETTY_NAME="{identity.os_image}"\nNAME="Ubuntu"\nVERSION_ID="24.04"\nID=ubuntu\n')
+    files.write("/etc/passwd", _PASSWD)
+    files.write("/etc/group", _GROUP)
     files.write("/etc/machine-id", identity.machine_id + "\n")
     files.make_folder("/etc/sysctl.d")
     files.make_folder("/var/backups")

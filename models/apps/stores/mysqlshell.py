@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from simcluster.engine import format_rfc3339
@@ -21,6 +22,7 @@ from simcluster.models.apps.stores.contents import Database
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.relations import Refused, Relations, Table, Unsupported, snapshot
 from simcluster.models.apps.stores.settings import number_of
+from simcluster.models.apps.stores.sqlfunctions import constant
 from simcluster.models.machine.container import Container
 from simcluster.models.userland.outcome import Outcome
 
@@ -48,6 +50,7 @@ _REFUSALS = {
     "no table to drop": (1051, "42S02", "Unknown table '{space}.{0}'"),
     "exists": (1050, "42S01", "Table '{0}' already exists"),
     "no column": (1054, "42S22", "Unknown column '{0}' in 'field list'"),
+    "no function": (1305, "42000", "FUNCTION {space}.{0} does not exist"),
     "null": (1048, "23000", "Column '{0}' cannot be null"),
     "wrong value": (1366, "HY000", "Incorrect {0} value: '{1}' for column '{2}' at row 1"),
     "too long": (1406, "22001", "Data too long for column '{2}' at row 1"),
@@ -205,6 +208,8 @@ class MysqlShell:
             return ""
         if low.startswith(("flush", "set ")):
             return ""
+        if low.startswith("select") and " from " not in low:
+            return self._evaluated({}, self._database, text)
         near = text.split(maxsplit=1)[0]
         raise MysqlError(1064, "42000", f"{_WRONG}for the right syntax to use near '{near}' at line 1")
 
@@ -234,12 +239,22 @@ class MysqlShell:
             raise _unsupported(f"{low.split(maxsplit=1)[0].upper()} of single rows of {table}")
         if low.startswith("desc"):
             return self._described(database, space, table)
-        return self._evaluated(database, space, text)
+        return self._evaluated(database.relations, space, text)
 
-    def _evaluated(self, database: Database, space: str, text: str) -> str:
+    def _functions(self) -> dict[str, Callable[..., object]]:
+        program = self._program
+        here = self._database or None
+        fixed: dict[str, object] = {
+            "currentversion": program.version, "version": program.version, "currentuser": f"{self._user}@%",
+            "user": f"{self._user}@localhost", "currentdatabase": here, "database": here, "schema": here,
+            "connection_id": 9 + program.open_connections(),
+        }  # fmt: skip
+        return {name: partial(constant, value) for name, value in fixed.items()}
+
+    def _evaluated(self, tables: dict[str, Table], space: str, text: str) -> str:
         stamp = format_rfc3339(self._program.container.sim.now).replace("T", " ")[:-1]
         try:
-            done = Relations(database.relations, "mysql", stamp).execute(text)
+            done = Relations(tables, "mysql", stamp, self._functions()).execute(text)
         except SyntaxError as error:
             raise MysqlError(1064, "42000", f"{_WRONG}for the right syntax to use near '{error}' at line 1") from None
         except Unsupported as error:

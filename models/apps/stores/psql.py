@@ -9,18 +9,20 @@ Anything else is answered by an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from simcluster.engine import SECOND, format_rfc3339
+from simcluster.engine import SECOND
+from simcluster.models.apps.stores import pgviews
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Database
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.relations import Refused, Relations, Result, Table, Unsupported, snapshot
+from simcluster.models.apps.stores.sqlfunctions import instant
 from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.postgres import PostgresProgram, Session
+    from simcluster.models.apps.stores.postgres import PostgresProgram
 
 _VALUED = ("-c", "-U", "-d", "-h", "-p", "-v", "-f", "--command", "--username", "--dbname", "--host", "--port")
 _ROLE = re.compile(r"(?:create|alter) (?:role|user) \"?([\w-]+)\"?(?: with)?\s*(.*)", re.IGNORECASE | re.DOTALL)
@@ -45,7 +47,10 @@ _REFUSALS = {
     "no table": 'relation "{0}" does not exist',
     "no table to drop": 'table "{0}" does not exist',
     "exists": 'relation "{0}" already exists',
+    "no database": 'database "{0}" does not exist',
     "no column": 'column "{0}" does not exist',
+    "no function": "function {0} does not exist\nHINT:  No function matches the given name and argument types. "
+    "You might need to add explicit type casts.",
     "null": 'null value in column "{0}" violates not-null constraint',
     "wrong value": 'invalid input syntax for type {0}: "{1}"',
     "too long": "value too long for type character varying({1})",
@@ -79,6 +84,8 @@ class Psql:
         self._inside = False
         self._plain = False  # -A
         self._bare = False  # -t
+        self._expanded = False  # -x and \\x
+        self._spoiled = False  # a statement of the transaction has failed
         self._seconds = 0.0
         self._before: dict[str, Table] | None = None  # tables as they were when the transaction began
         self._own: dict[str, str] = {}  # what SET has set
@@ -112,6 +119,7 @@ class Psql:
             elif word.startswith("-") and not word.startswith("--") and name not in _VALUED:
                 self._bare = self._bare or "t" in word
                 self._plain = self._plain or "A" in word
+                self._expanded = self._expanded or "x" in word
             elif not word.startswith("-"):
                 rest.append(word)
         self._database = self._database or (rest[0] if rest else self._user)
@@ -123,28 +131,45 @@ class Psql:
             return Outcome("", f'{where}role "{self._user}" does not exist\n', 2)
         if self._database not in contents.databases:
             return Outcome("", f'{where}database "{self._database}" does not exist\n', 2)
-        printed = ""
-        for command in commands or [stdin]:
-            try:
-                printed += self.evaluate(command)
-            except SqlError as error:
-                self._finish(keep=False)
-                self._program.say("ERROR", error.text.partition("\n")[0], 95)
-                return Outcome(printed, f"ERROR:  {error.text}\n", 1)
+        printed, said, code = "", "", 0
+        for command in commands or statements(stdin):  # what is typed goes on after an error
+            done, wrong = self.answered(command)
+            printed += done
+            if wrong:
+                said += f"ERROR:  {wrong}\n"
+                code = int(bool(commands))
+                if commands:
+                    break
         self._finish(keep=not self._inside)  # a session that ends takes back what it has not committed
-        return Outcome(printed, delay_ns=int(self._seconds * SECOND))
+        return Outcome(printed, said, code, int(self._seconds * SECOND))
+
+    def answered(self, script: str) -> tuple[str, str]:
+        """What statements print up to the first error, and its text; an error spoils the transaction it is in."""
+        printed: list[str] = []
+        try:
+            self._evaluate(script, printed)
+        except SqlError as error:
+            self._spoiled = self._inside
+            self._program.say("ERROR", error.text.partition("\n")[0], 95)
+            return "".join(printed), error.text
+        return "".join(printed), ""
 
     def evaluate(self, script: str) -> str:
         """Statements, one after the other. Raises SqlError."""
-        printed = []
-        text = re.sub(r"--[^\n]*", "", script)
-        for statement in re.split(r";|\n(?=\\)|(?<=\\q)\n", text):
-            if statement.strip():
-                printed.append(self._statement(" ".join(statement.split())))
+        printed: list[str] = []
+        self._evaluate(script, printed)
+        return "".join(printed)
+
+    def _evaluate(self, script: str, printed: list[str]) -> None:
+        for statement in statements(script):
+            ending = statement.lower().split()[0] in ("commit", "rollback", "end", "abort")
+            if self._spoiled and not ending and not statement.startswith("\\"):
+                raise SqlError("current transaction is aborted, commands ignored until end of transaction block")
+            printed.append(self._statement("rollback" if self._spoiled and ending else statement))
+            self._spoiled = self._spoiled and not ending
         if self._locks and self._seconds:  # the session sleeps with what it holds
             locks = tuple(self._locks)
             self._program.open_session(self._user, self._database, script.strip(), self._seconds, locks)
-        return "".join(printed)
 
     def _statement(self, text: str) -> str:
         low = text.lower()
@@ -306,9 +331,19 @@ class Psql:
         return counted.get(done.verb, f"DELETE {done.count}" if done.verb == "DELETE" else done.verb) + "\n"
 
     def _evaluated(self, text: str) -> Result:
-        now = format_rfc3339(self._program.container.sim.now, digits=6).replace("T", " ")[:-1] + "+00"
+        program, views = self._program, pgviews.views_in(text.lower())
+        known = self._database_now.relations
+        if views:  # what is read beside the tables; nobody writes into it
+            known = {**known, **pgviews.tables(program, self._database, views, (self._user, text))}
+        functions: dict[str, Callable[..., object]] = {
+            **pgviews.functions(program, self._user, self._database),
+            "pg_sleep": self._sleep,
+            "pg_terminate_backend": program.end_session,
+            "pg_cancel_backend": program.end_session,
+            "pg_reload_conf": self._reloaded,
+        }
         try:
-            return Relations(self._database_now.relations, "postgres", now).execute(text)
+            return Relations(known, "postgres", instant(program.container.sim.now), functions).execute(text)
         except SyntaxError as error:
             raise SqlError(f'syntax error at or near "{error}"') from None
         except Unsupported as error:
@@ -365,74 +400,23 @@ class Psql:
     # --- selects --------------------------------------------------------------------------
 
     def _select(self, text: str, low: str) -> str:
-        program = self._program
-        sleep = re.search(r"pg_sleep\(([\d.]+)\)", low)
-        if sleep:
-            self._seconds += float(sleep[1])
-            return self._table(("pg_sleep",), [("",)])
-        ended = re.search(r"pg_(terminate|cancel)_backend\((\w+)\)", low)
-        if ended:
-            numbers = [int(ended[2])] if ended[2].isdigit() else [s.pid for s in self._chosen(low)]
-            rows = [("t" if program.end_session(number) else "f",) for number in numbers]
-            return self._table((f"pg_{ended[1]}_backend",), rows)
-        if "pg_reload_conf" in low:
-            self._reload()
-            return self._table(("pg_reload_conf",), [("t",)])
-        if "pg_stat_activity" in low:
-            return self._activity(low)
-        if "pg_locks" in low:
-            rows2 = [(t, str(s.pid), m.title().replace(" ", "") + "Lock", "t") for s in program.sessions.values()
-                     for t, m in s.locks]  # fmt: skip
-            return self._table(("relation", "pid", "mode", "granted"), rows2)
-        if "pg_database_size" in low:
-            return self._sizes(low)
-        statistics = re.search(
-            r"from (pg_stat_(?:replication|bgwriter|database|wal|user_tables)|pg_replication_slots)", low
-        )
-        if statistics:
-            return self._statistics(statistics[1], low)
-        setting = re.search(r"current_setting\('(\w+)'\)", low)
-        if setting:
-            return self._table(("current_setting",), [(program.settings.get(setting[1], ""),)])
-        if low.startswith("select version()"):
-            return self._table(("version",), [(f"PostgreSQL {program.version} on x86_64-pc-linux-gnu, 64-bit",)])
-        if low.startswith("select now()"):
-            return self._table(
-                ("now",), [(format_rfc3339(program.container.sim.now, digits=6).replace("T", " ")[:-1] + "+00",)]
-            )
-        if "pg_is_in_recovery" in low:
-            return self._table(("pg_is_in_recovery",), [("f",)])
         named = re.search(r"\bfrom ([\w.\"]+)", low)
-        if named is None or not self._is_described(named[1].strip('"').rpartition(".")[2]):
-            if named is not None and named[1].startswith(("pg_", "information_schema")):
+        view = "" if named is None else named[1].strip('"').rpartition(".")[2]
+        if view in ("pg_stat_replication", "pg_replication_slots", "pg_stat_bgwriter", "pg_stat_wal"):
+            return self._statistics(view)
+        if not self._is_described(view) or pgviews.views_in(low):
+            known = named is None or view in pgviews.views_in(low)
+            if not known and named is not None and named[1].startswith(("pg_", "information_schema")):
                 raise SqlError(f"feature not supported: {named[1]}")
             return self._relation(text, low)
         counted = re.match(r"select count\(\*\)(?: as \w+)? from [\w.\"]+$", low)
         if counted:
-            return self._table(("count",), [(str(self._rows(named[1])),)])
-        raise SqlError(f'cannot select single rows from relation "{named[1]}"')
+            return self._table(("count",), [(str(self._rows(view)),)])
+        raise SqlError(f'cannot select single rows from relation "{view}"')
 
-    def _sizes(self, low: str) -> str:
-        contents = self._program.contents
-        assert contents is not None
-        named = re.search(r"pg_database_size\('(\w+)'\)", low)
-        pretty = "pg_size_pretty" in low
-        if named and named[1] not in contents.databases:
-            raise SqlError(f'database "{named[1]}" does not exist')
-        chosen = [named[1]] if named else sorted(contents.databases)
-        sizes = [contents.databases[name].size for name in chosen]
-        cells = [f"{size >> 20} MB" if pretty and size >= 10 << 20 else f"{size >> 10} kB" if pretty else str(size)
-                 for size in sizes]  # fmt: skip
-        head = "pg_size_pretty" if pretty else "pg_database_size"
-        if named:
-            return self._table((head,), [(cells[0],)])
-        return self._table(("datname", head), list(zip(chosen, cells, strict=True)))
-
-    def _statistics(self, view: str, low: str) -> str:
-        program = self._program
-        storage, contents = program.storage, program.contents
+    def _statistics(self, view: str) -> str:
+        storage = self._program.storage
         assert storage is not None
-        assert contents is not None
         if view == "pg_stat_bgwriter":
             written = str(int(storage.totals["writes"]))
             heads = ("checkpoints_timed", "checkpoints_req", "buffers_checkpoint", "buffers_clean", "buffers_alloc")
@@ -440,21 +424,17 @@ class Psql:
         if view == "pg_stat_wal":
             heads2 = ("wal_bytes", "wal_sync")
             return self._table(heads2, [(str(int(storage.totals["log_bytes"])), str(int(storage.totals["fsyncs"])))])
-        if view == "pg_stat_database":
-            hit, read = str(int(storage.cache.hits)), str(int(storage.cache.misses))
-            count = program.open_connections()
-            rows = [(name, str(count), read, hit, "0") for name in sorted(contents.databases)]
-            heads4 = ("datname", "numbackends", "blks_read", "blks_hit", "deadlocks")
-            return self._table(*_chosen_columns(low, heads4, rows))
-        if view == "pg_stat_user_tables":
-            database = contents.databases[self._database]
-            rows2 = [(t.rpartition(".")[2], str(database.documents // max(1, len(database.described.tables))), "0")
-                     for t in database.described.tables]  # fmt: skip
-            heads3 = ("relname", "n_live_tup", "n_dead_tup")
-            return self._table(*_chosen_columns(low, heads3, rows2))
         if view == "pg_stat_replication":
             return self._table(("pid", "usename", "application_name", "client_addr", "state", "sync_state"), [])
         return self._table(("slot_name", "plugin", "slot_type", "active"), [])  # nobody replicates
+
+    def _sleep(self, seconds: float) -> str:
+        self._seconds += float(seconds)
+        return ""
+
+    def _reloaded(self) -> bool:
+        self._reload()
+        return True
 
     def _rows(self, table: str) -> int:
         assert self._program.contents is not None
@@ -463,9 +443,6 @@ class Psql:
         if name not in [each.rpartition(".")[2] for each in database.described.tables]:
             raise SqlError(f'relation "{table}" does not exist')
         return database.documents // max(1, len(database.described.tables))
-
-    def _chosen(self, low: str) -> list[Session]:
-        return [s for s in self._program.sessions.values() if not re.search(r"state\s*=\s*'idle'", low)]
 
     def _reload(self) -> None:
         program = self._program
@@ -483,32 +460,19 @@ class Psql:
             program.storage.rules = program.rules()
         program.republish()
 
-    def _activity(self, low: str) -> str:
-        program = self._program
-        rows: list[tuple[str, ...]] = []
-        for (_, pod, _), count in program.connections.items():
-            for number in range(count):
-                rows.append((str(100 + len(rows)), program.root, self._database, "idle", f"{pod} #{number}", ""))
-        for session in program.sessions.values():
-            row = (str(session.pid), session.user, session.database, session.state, session.query[:60], "")
-            rows.append(row)
-        if "count(" in low:
-            return self._table(("count",), [(str(len(rows)),)])
-        if re.search(r"state\s*=\s*'active'", low):
-            rows = [row for row in rows if row[3] == "active"]
-        heads = ("pid", "usename", "datname", "state", "query", "wait_event")
-        return self._table(*_chosen_columns(low, heads, rows))
-
     # --- meta commands and printing -------------------------------------------------------
 
     def _meta(self, text: str) -> str:
         contents, name = self._program.contents, text.split(maxsplit=1)[0]
         assert contents is not None
         if name in ("\\l", "\\l+"):
+            more = ("UTF8", "libc", "en_US.utf8", "en_US.utf8", "", "", "")
             rows: list[tuple[str, ...]] = [
-                (each, self._program.root, "UTF8") for each in sorted((*contents.databases, "template0", "template1"))
+                (each, self._program.root, *more) for each in sorted((*contents.databases, "template0", "template1"))
             ]
-            return self._table(("Name", "Owner", "Encoding"), rows, "List of databases")
+            heads = ("Name", "Owner", "Encoding", "Locale Provider", "Collate", "Ctype", "Locale", "ICU Rules",
+                     "Access privileges")  # fmt: skip
+            return self._table(heads, rows, "List of databases")
         if name in ("\\du", "\\du+"):
             rows2 = []
             for user in contents.accounts.users.values():
@@ -531,7 +495,10 @@ class Psql:
         if name in ("\\c", "\\connect") and len(text.split()) > 1:
             self._database = text.split()[1]
             return f'You are now connected to database "{self._database}" as user "{self._user}".\n'
-        return "" if name in ("\\q", "\\timing", "\\x") else f"invalid command {name}\nTry \\? for help.\n"
+        if name == "\\x":
+            self._expanded = text.split()[1:] == ["on"] or (text.split()[1:] != ["off"] and not self._expanded)
+            return f"Expanded display is {'on' if self._expanded else 'off'}.\n"
+        return "" if name in ("\\q", "\\timing") else f"invalid command {name}\nTry \\? for help.\n"
 
     def _described_table(self, name: str) -> str:
         found = self._database_now.relations.get(name.rpartition(".")[2])
@@ -553,38 +520,75 @@ class Psql:
 
     def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> str:
         """A table as psql aligns it."""
+        if self._expanded and not title:
+            return expanded(heads, rows)
         if self._plain:
             head = "" if self._bare else "|".join(heads) + "\n"
             count = "" if self._bare else f"({len(rows)} row{'' if len(rows) == 1 else 's'})\n"
             return head + "".join("|".join(row) + "\n" for row in rows) + count
         widths = [max([len(head), *(len(row[i]) for row in rows)]) for i, head in enumerate(heads)]
         right = [bool(rows) and all(_NUMBER.fullmatch(row[i]) for row in rows) for i in range(len(heads))]
+        ends = [*widths[:-1], 0]  # what stands left in the last column ends with its text
         lines = [
-            " "
-            + " | ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)).rstrip()
+            " " + " | ".join(c.rjust(w) if r else c.ljust(end)
+                             for c, w, end, r in zip(row, widths, ends, right, strict=True))
             for row in rows
-        ]
+        ]  # fmt: skip
         if self._bare:
             return "".join(f"{line}\n" for line in lines) + "\n"
-        head = " " + " | ".join(h.center(w) for h, w in zip(heads, widths, strict=True))
+        head = " " + " | ".join(_centered(h, w) for h, w in zip(heads, widths, strict=True))
         rule = "-" + "-+-".join("-" * w for w in widths) + "-"
         top = [title.center(len(rule)).rstrip()] if title else []
         count = f"({len(rows)} row{'' if len(rows) == 1 else 's'})"
-        return "\n".join([*top, head.rstrip() + " " if len(heads) == 1 else head, rule, *lines, count, "", ""])
+        return "\n".join([*top, f"{head} ", rule, *lines, count, "", ""])
+
+
+def _centered(text: str, width: int) -> str:
+    """A head over its column: the odd blank stands behind it."""
+    return (" " * ((width - len(text)) // 2) + text).ljust(width)
+
+
+def expanded(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    r"""A table as psql expands it: a line for each value.
+
+    >>> expanded(("a", "bc"), [("1", "x")])
+    '-[ RECORD 1 ]\na  | 1\nbc | x\n\n'
+    """
+    wide = max(map(len, heads), default=0)
+    most = max((len(cell) for row in rows for cell in row), default=0)
+    out = []
+    for number, row in enumerate(rows, 1):
+        rule = "-" * (wide + 1) + "+" + "-" * (most + 1)
+        title = f"-[ RECORD {number} ]"
+        out.append(title + rule[len(title) :] if len(rule) > len(title) else title)
+        out += [f"{head.ljust(wide)} | {cell}".rstrip() if not cell else f"{head.ljust(wide)} | {cell}"
+                for head, cell in zip(heads, row, strict=True)]  # fmt: skip
+    return "\n".join([*(out or ["(0 rows)"]), "", ""])
+
+
+_PARTS = re.compile(r"--[^\n]*|'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$|;|\n(?=\\)|.", re.DOTALL)
+
+
+def statements(script: str) -> list[str]:
+    r"""The statements of a script, without comments; what is quoted stays as it is.
+
+    >>> statements("select ';' ; -- x\nselect 2")
+    ["select ';'", 'select 2']
+    """
+    found: list[list[str]] = [[]]
+    for part in _PARTS.finditer(script):
+        text = part[0]
+        meta = "".join(found[-1]).lstrip().startswith("\\")
+        if text == ";" or (text == "\n" and (meta or script[part.end() : part.end() + 1] == "\\")):
+            found.append([])
+        elif not text.startswith("--"):
+            found[-1].append(" " if text.isspace() else text)
+        if "".join(found[-1]).strip() == "\\q":
+            found.append([])
+    joined = ("".join(parts).strip() for parts in found)
+    return [re.sub(r"^\\(\w+)\s+", r"\\\1 ", text) for text in joined if text]
 
 
 def _shown(value: object) -> str:
     """A value as psql prints it."""
     return "" if value is None else ("t" if value else "f") if isinstance(value, bool) else str(value)
-
-
-def _chosen_columns(
-    low: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
-) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """The columns that a SELECT names, as far as they are known; all of them for `*` or something else."""
-    named = re.match(r"select (?:distinct )?(.+?) from ", low)
-    wanted = [part.strip().rpartition(".")[2] for part in named[1].split(",")] if named else []
-    if not wanted or not all(re.fullmatch(r"\w+", name) for name in wanted):
-        return heads, list(rows)
-    places = [heads.index(name) if name in heads else -1 for name in wanted]
-    return wanted, [tuple(row[at] if at >= 0 else "" for at in places) for row in rows]

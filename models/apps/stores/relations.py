@@ -10,14 +10,14 @@ from __future__ import annotations
 import copy
 import importlib
 import math
-import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from operator import itemgetter
 from typing import Any
 
-import re2
+from simcluster.models.apps.stores.sqlfunctions import FUNCTIONS, added, constant, extracted, interval, truncated
+from simcluster.models.apps.stores.sqloperators import ARITHMETIC, OPERATORS, order_of, same, text_of
 
 Value = Any  # None, bool, int, float or str
 Row = dict[str, Value]
@@ -86,9 +86,22 @@ class Relations:
         tables: by name; changed in place.
         dialect: `postgres` or `mysql`.
         now: the instant as the server prints it.
+        functions: of the server and the session, by name in lower case.
     """
 
-    def __init__(self, tables: dict[str, Table], dialect: str, now: str) -> None:
+    def __init__(
+        self,
+        tables: dict[str, Table],
+        dialect: str,
+        now: str,
+        functions: Mapping[str, Callable[..., Value]] | None = None,
+    ) -> None:
+        self._functions: dict[str, Callable[..., Value]] = {
+            **FUNCTIONS,
+            "now": partial(constant, now),
+            "curdate": partial(constant, now[:10]),
+        }
+        self._functions.update(functions or {})
         self._tables = tables
         self._dialect = dialect
         self._now = now
@@ -264,7 +277,7 @@ class Relations:
         if kind in ("BOOLEAN", "BOOL") and isinstance(value, str | int):
             return str(value).lower() in ("t", "true", "1", "yes", "on")
         most = re.fullmatch(r"(?:VAR)?CHAR\((\d+)\)", column.kind.upper())
-        text = value if isinstance(value, str) else _text(value)
+        text = value if isinstance(value, str) else text_of(value)
         if most is not None and len(text) > int(most[1]):
             raise Refused("too long", column.kind.lower(), most[1], column.name)
         return text if kind not in ("BOOLEAN", "BOOL") else value
@@ -272,7 +285,7 @@ class Relations:
     def _check_key(self, table: Table, row: Row, others: list[Row]) -> None:
         if table.key and any(all(row[name] == other[name] for name in table.key) for other in others):
             owner = next(name for name, each in self._tables.items() if each is table)
-            raise Refused("duplicate", owner, ", ".join(table.key), ", ".join(_text(row[name]) for name in table.key))
+            raise Refused("duplicate", owner, ", ".join(table.key), ", ".join(text_of(row[name]) for name in table.key))
 
     def _update(self, tree: Any) -> Result:
         table, condition = self._table(tree.this.name), tree.args.get("where")
@@ -327,12 +340,12 @@ class Relations:
             pairs = [pair for pair in pairs if self._value(having.this, *pair)]
         found = [([self._value(each, *pair) for each in shown], pair) for pair in pairs]
         if tree.args.get("distinct"):
-            found = list({tuple(map(_order, values)): (values, pair) for values, pair in found}.values())
+            found = list({tuple(map(order_of, values)): (values, pair) for values, pair in found}.values())
         order = tree.args.get("order")
         for each in reversed(order.expressions if order is not None else []):
             key = self._named(each.this, shown)
             down = bool(each.args.get("desc"))
-            weighed = [(_order(self._value(key, *one[1])), one) for one in found]
+            weighed = [(order_of(self._value(key, *one[1])), one) for one in found]
             found = [one for _, one in sorted(weighed, key=itemgetter(0), reverse=down)]
         values = [one for one, _ in found]
         skipped, most = tree.args.get("offset"), tree.args.get("limit")
@@ -348,9 +361,15 @@ class Relations:
             return str(node.alias_or_name)
         if self._dialect == "mysql":
             return str(node.sql(dialect="mysql"))
-        known = {exp.CurrentTimestamp: "now", exp.CurrentDate: "current_date", exp.Case: "case"}
-        if type(node) in known:
-            return known[type(node)]
+        if isinstance(node, exp.Anonymous):
+            return str(node.name).lower()
+        if isinstance(node, exp.Cast | exp.Filter) and not isinstance(node.this, exp.Literal):
+            return self._head(node.this)
+        known = {"timestamptrunc": "date_trunc", "groupconcat": "string_agg", "currenttimestamp": "now",
+                 "currentdate": "current_date", "currentversion": "version", "currentdatabase": "current_database",
+                 "currentuser": "current_user", "sessionuser": "session_user"}  # fmt: skip
+        if node.key in known:
+            return known[node.key]
         return node.sql_name().lower() if isinstance(node, exp.Func) else "?column?"
 
     def _source(self, tree: Any) -> tuple[list[Row], list[str]]:
@@ -408,8 +427,13 @@ class Relations:
         if isinstance(node, exp.Literal):
             text = str(node.this)
             return text if node.is_string else int(text) if text.isdigit() and len(text) < 100 else float(text)
+        if isinstance(node, exp.RawString):
+            return str(node.this)
         if isinstance(node, exp.Null):
             return None
+        if isinstance(node, exp.Filter):
+            kept = [each for each in members or [] if self._value(node.expression.this, each)]
+            return self._value(node.this, row, kept)
         if isinstance(node, exp.Boolean):
             return bool(node.this)
         if isinstance(node, exp.Column):
@@ -443,24 +467,45 @@ class Relations:
             if node.args.get("query") is not None:
                 raise Unsupported("subqueries")
             return (
-                None if this is None else any(_same(this, self._value(each, row, members)) for each in node.expressions)
+                None if this is None else any(same(this, self._value(each, row, members)) for each in node.expressions)
             )
         if isinstance(node, exp.Between):
             low, high = (self._value(node.args[each], row, members) for each in ("low", "high"))
             this = self._value(node.this, row, members)
-            return None if None in (this, low, high) else _order(low) <= _order(this) <= _order(high)
+            return None if None in (this, low, high) else order_of(low) <= order_of(this) <= order_of(high)
         if isinstance(node, exp.Is):
             this, other = self._value(node.this, row, members), self._value(node.expression, row, members)
-            return this is other if other is None or isinstance(other, bool) else this == other
+            holds = this is other if other is None or isinstance(other, bool) else this == other
+            return holds != bool(node.args.get("negate"))
         if isinstance(node, exp.Cast):
             return self._cast(self._value(node.this, row, members), str(node.to.this.value))
-        applied = _OPERATORS.get(node.key)
+        if isinstance(node, exp.Interval):
+            made = interval(text_of(self._value(node.this, row, members)), node.args["unit"].name if node.unit else "")
+            if made is None:
+                raise Refused("wrong value", "interval", node.this.name, "")
+            return made
+        if isinstance(node, exp.Extract):
+            return extracted(node.name.upper(), self._value(node.expression, row, members))
+        if isinstance(node, exp.TimestampTrunc | exp.DateTrunc):
+            return truncated(node.args["unit"].name, self._value(node.this, row, members))
+        if isinstance(node, exp.Concat):
+            every = [self._value(each, row, members) for each in node.expressions]
+            return "".join(text_of(each) for each in every if each is not None)
+        name = node.name.lower() if isinstance(node, exp.Anonymous) else node.key
+        applied = OPERATORS.get(node.key) or self._functions.get(name)
+        if applied is None and isinstance(node, exp.Anonymous) and not name.startswith("pg_"):
+            raise Refused("no function", f"{name}({', '.join(['unknown'] * len(node.expressions))})")
         if applied is None:
             raise Unsupported((node.name or node.key).upper())
-        arguments = [self._value(each, row, members) for each in node.iter_expressions()]
+        given = node.expressions if isinstance(node, exp.Anonymous) else node.iter_expressions()
+        arguments = [self._value(each, row, members) for each in given]
         if any(each is None for each in arguments):
             return None
-        if node.key in _ARITHMETIC and any(isinstance(each, str) for each in arguments):
+        if isinstance(node, exp.Add | exp.Sub) and any(isinstance(each, str) for each in arguments):
+            moved = added(arguments[0], arguments[1], 1 if isinstance(node, exp.Add) else -1)
+            if moved is not None:
+                return moved
+        if node.key in ARITHMETIC and any(isinstance(each, str) for each in arguments):
             raise Refused("types")
         value = applied(*arguments)
         if isinstance(value, int) and abs(value) >= 1 << 63:
@@ -471,7 +516,7 @@ class Relations:
         if value is None:
             return None
         try:
-            return int(float(value)) if kind in _WHOLE else float(value) if kind in _BROKEN else _text(value)
+            return int(float(value)) if kind in _WHOLE else float(value) if kind in _BROKEN else text_of(value)
         except (ValueError, OverflowError):
             raise Refused("wrong value", kind.lower(), str(value), "") from None
 
@@ -483,7 +528,7 @@ class Relations:
         inner = this.expressions[0] if unlike else this
         values = [value for value in (self._value(inner, row) for row in members) if value is not None]
         if unlike:
-            values = list({_order(value): value for value in values}.values())
+            values = list({order_of(value): value for value in values}.values())
         if isinstance(node, exp.Count):
             return len(values)
         if not values:
@@ -492,8 +537,11 @@ class Relations:
             whole = all(isinstance(each, int) for each in values)
             total = sum(values) if whole else math.fsum(values)  # integers
             return total if isinstance(node, exp.Sum) else total / len(values)
+        if isinstance(node, exp.GroupConcat):
+            sign = node.args.get("separator")
+            return (str(sign.this) if sign is not None else ",").join(map(text_of, values))
         if isinstance(node, exp.Min | exp.Max):
-            return (min if isinstance(node, exp.Min) else max)(values, key=_order)
+            return (min if isinstance(node, exp.Min) else max)(values, key=order_of)
         raise Unsupported(node.key.upper())
 
 
@@ -507,77 +555,3 @@ def snapshot(tables: dict[str, Table]) -> dict[str, Table]:
 
 def _both(names: list[str]) -> list[str]:
     return [*names, *(name.partition(".")[2] for name in names)]
-
-
-def _order(value: Value) -> tuple[int, Any]:
-    """By which values are sorted: numbers, texts, and NULL last."""
-    return (2, "") if value is None else (1, value) if isinstance(value, str) else (0, value)
-
-
-def _same(one: Value, other: Value) -> bool:
-    return _compared(one, other) == 0
-
-
-def _compared(one: Value, other: Value) -> int:
-    if isinstance(one, str) != isinstance(other, str):
-        one, other = _text(one), _text(other)
-    return int(one > other) - int(one < other)
-
-
-def _text(value: Value) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
-
-
-def _like(text: Value, pattern: Value) -> bool:
-    """LIKE, by RE2: in time linear in the text."""
-    parts = (".*" if one == "%" else "." if one == "_" else re2.escape(one) for one in _text(pattern))
-    return re2.fullmatch("(?s)" + "".join(parts), _text(text)) is not None
-
-
-def _divided(one: Value, other: Value) -> Value:
-    if isinstance(one, int) and isinstance(other, int):
-        quotient = abs(one) // abs(other)
-        return quotient if (one < 0) == (other < 0) else -quotient
-    return one / other
-
-
-_ARITHMETIC = ("add", "sub", "mul", "div", "mod", "neg", "abs")
-
-
-def _compare(fits: Callable[[int, int], bool], one: Value, other: Value) -> bool:
-    return fits(_compared(one, other), 0)
-
-
-def _remainder(one: Value, other: Value) -> Value:
-    rest = math.fmod(one, other) if isinstance(one, float) or isinstance(other, float) else abs(one) % abs(other)
-    return rest if isinstance(rest, float) or one >= 0 else -rest
-
-
-def _joined(one: Value, other: Value) -> str:
-    return _text(one) + _text(other)
-
-
-def _ilike(text: Value, pattern: Value) -> bool:
-    return _like(_text(text).lower(), _text(pattern).lower())
-
-
-def _lower(value: Value) -> str:
-    return _text(value).lower()
-
-
-def _upper(value: Value) -> str:
-    return _text(value).upper()
-
-
-def _length(value: Value) -> int:
-    return len(_text(value))
-
-
-_OPERATORS: dict[str, Callable[..., Value]] = {
-    **{"eq": partial(_compare, operator.eq), "neq": partial(_compare, operator.ne)},
-    **{"lt": partial(_compare, operator.lt), "lte": partial(_compare, operator.le)},
-    **{"gt": partial(_compare, operator.gt), "gte": partial(_compare, operator.ge)},
-    **{"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": _divided, "mod": _remainder},
-    **{"neg": operator.neg, "not": operator.not_, "abs": abs, "dpipe": _joined, "like": _like, "ilike": _ilike},
-    **{"lower": _lower, "upper": _upper, "length": _length},
-}

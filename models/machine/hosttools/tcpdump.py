@@ -63,7 +63,13 @@ def tcpdump(machine: Machine, args: list[str], stdin: str, pod: Sandbox | None =
     state = json.loads(stdin) if stdin.startswith('{"since"') else {}
     if not state:
         return Outcome(
-            "", _banner(device), 0, _STEP_NS, then=_again(args, pod), then_stdin=_state(machine.sim.now, 0, 0)
+            "",
+            _banner(device),
+            0,
+            _STEP_NS,
+            then=_again(args, pod),
+            then_stdin=_state(machine.sim.now, 0, 0),
+            parting="\n" + _counts(0, 0),
         )
     return _step(machine, asked, args, device, int(count), wanted, state, pod)
 
@@ -106,9 +112,14 @@ def _step(
         lines.append(_line(machine, packet, asked, device))
     text = "".join(lines) if not asked.has("w") else ""
     if count and seen >= count:
-        left = f"{seen} packets captured\n{passed} packets received by filter\n0 packets dropped by kernel\n"
-        return Outcome(text, left)
-    return Outcome(text, "", 0, _STEP_NS, then=_again(args, pod), then_stdin=_state(now, seen, passed))
+        return Outcome(text, _counts(seen, passed))
+    again, state_now = _again(args, pod), _state(now, seen, passed)
+    return Outcome(text, "", 0, _STEP_NS, then=again, then_stdin=state_now, parting="\n" + _counts(seen, passed))
+
+
+def _counts(seen: int, passed: int) -> str:
+    plural = "" if seen == 1 else "s"
+    return f"{seen} packet{plural} captured\n{passed} packets received by filter\n0 packets dropped by kernel\n"
 
 
 def _again(args: list[str], pod: Sandbox | None) -> tuple[str, ...]:
