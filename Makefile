@@ -6,7 +6,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-JOBS ?= auto
+# One more than there are cores: some tests wait.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 # The processes that tests start would compile all modules anew, each a second and a half.
 unexport PYTHONDONTWRITEBYTECODE
 

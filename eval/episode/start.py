@@ -121,5 +121,11 @@ def start(
     age: str | None = None,
     profile: Profile | None = None,
 ) -> Episode:
-    """An episode at the instant at which the operator is paged: see `Starts.start`."""
+    """An episode at the instant at which the operator is paged: see `Starts.start`.
+
+    Raises:
+        TypeError: the seed is no integer.
+    """
+    if not isinstance(seed, int):
+        raise TypeError(f"the seed is an integer, not {type(seed).__name__}")
     return STARTS.start(task, seed, noise, library, age, profile)

@@ -18,6 +18,7 @@ from simcluster.faults import registry
 from simcluster.faults.restore import restore
 from simcluster.faults.survey import changes, survey
 from simcluster.faults.target import ImpossibleTarget, ObjectRef
+from simcluster.models.machine.names import is_address
 from simcluster.models.traffic.cluster.statistics import EdgeStats
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.world import World
@@ -46,9 +47,11 @@ def edges_of(world: World, namespace: str) -> list[tuple[ObjectRef, str]]:
     kept = {name_of(one): kind for kind, resource in _KINDS.items() for one in
             world.api.store.objects(resource, namespace)}  # fmt: skip
     for edge in world.traffic.history.between(now - WINDOW_NS, now):
-        workload = workload_of(edge.key.pod)
+        workload, host = workload_of(edge.key.pod), edge.key.host
+        if not host or is_address(host):
+            continue  # a refusal of its own, or a pool that a proxy chooses from: nobody's Service
         if edge.key.namespace == namespace and edge.key.container and workload in kept:
-            found[ObjectRef(kind=kept[workload], name=workload), edge.key.host] = None
+            found[ObjectRef(kind=kept[workload], name=workload), host] = None
     return sorted(found, key=str)
 
 

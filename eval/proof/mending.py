@@ -155,8 +155,8 @@ def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> d
         for f in facts
         if f.place.namespace in (task.namespace, "") and not f.place.part and f.place.kind not in (IMAGE, LOAD)
     ]
-    if any(fact.place.part and fact.place.kind != "Node" for fact in facts):
-        ours = []  # what pods have besides, their ways and what their stores keep, no manifest sets right
+    if ours and any(fact.place.part for fact in facts):
+        return {}  # machines, ways and what stores keep no manifest sets right, and what mends them no object
     places = list(dict.fromkeys(fact.place for fact in ours))
     found: dict[str, list[dict[str, str]]] = {kind: [marks] for kind, marks in _of_nodes(world, facts).items()}
     for place in places:

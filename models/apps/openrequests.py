@@ -21,11 +21,18 @@ SLACK = 16
 
 
 class OpenRequests:
-    """The begins of requests, in order of time, and their numbers."""
+    """The begins of requests, in order of time, and their numbers.
 
-    def __init__(self) -> None:
+    Attributes:
+        since_ns: when it became known who begins.
+        patience_ns: so long callers have been seen to wait in vain; 0: never yet.
+    """
+
+    def __init__(self, since_ns: int) -> None:
+        self.since_ns = since_ns
         self.starts: Index = np.zeros(0, dtype=np.int64)
         self.numbers: Index = np.zeros(0, dtype=np.int64)
+        self.patience_ns = 0
 
     def begin(self, key: int, since_ns: int, t_ns: int, count: int, first: int) -> tuple[Index, Index]:
         """So many requests begin in a tick, numbered from `first`; their instants and numbers."""
@@ -40,6 +47,12 @@ class OpenRequests:
         surplus = len(self.starts) - count - SLACK
         if surplus > 0:
             self.starts, self.numbers = self.starts[surplus:], self.numbers[surplus:]
+
+    def forget(self, before_ns: int) -> None:
+        """Nobody waits any more for who began before an instant."""
+        gone = int(np.searchsorted(self.starts, before_ns))
+        if gone:
+            self.starts, self.numbers = self.starts[gone:], self.numbers[gone:]
 
     def end(
         self, key: int, since_ns: int, t_ns: int, took: Index, longest_ns: int = 1 << 60

@@ -21,6 +21,8 @@ Index = NDArray[np.int64]
 
 #: Share of requests that take no longer than the longest ones.
 LONGEST = np.array([0.999])
+#: Longer than anything lasts.
+NEVER = 1 << 60
 
 
 class RequestWriter:
@@ -101,7 +103,7 @@ class RequestWriter:
         passed: list[Passed] = []
         for number, each in enumerate(followed):
             key = mix(self._key, t_ns + number)
-            _, inside = self._inside.setdefault(each.operation.name, (each.operation, OpenRequests()))
+            _, inside = self._inside.setdefault(each.operation.name, (each.operation, OpenRequests(since_ns)))
             begun = inside.begin(mix(key, 1), since_ns, t_ns, each.arrived, self._numbers)
             self._numbers += each.arrived
             opening = tuple(template for template in each.operation.log if template.begins)
@@ -110,21 +112,23 @@ class RequestWriter:
                 starts, numbers = (column[:left].tobytes() for column in begun)
                 passed.append(Passed(opening, each.operation.status, None, starts, b"", numbers))
             passed += self._ended(each, inside, key, since_ns, t_ns)
-            if each.inside >= 0:
+            if each.inside >= 0 and not inside.patience_ns:
                 inside.keep(each.inside)
             passed += self._degraded(each, mix(key, 4), since_ns, t_ns)
         return passed
 
     def _ended(self, each: Followed, inside: OpenRequests, key: int, since_ns: int, t_ns: int) -> list[Passed]:
         """Requests that ended: well, or by a call without which they could not go on."""
+        found = self._given_up(each, inside, key, since_ns, t_ns)
         fatal = [failed for failed in each.failed if failed.call.required]
         took = [each.took.drawn(uniform_run(mix(key, 2), each.served))]
         took += [np.full(failed.calls, math.floor(failed.before.mean + failed.after_ns)) for failed in fatal]
         longest = max(math.floor(each.took.drawn(LONGEST)[0]), *(int(part[-1]) for part in took[1:] if len(part)), 0)
         drawn = np.concatenate(took).astype(np.int64)
+        if inside.patience_ns:  # who is there for longer has been given up
+            drawn, longest = np.minimum(drawn, inside.patience_ns - 1), NEVER
         which, starts, ends, numbers = inside.end(mix(key, 3), since_ns, t_ns, drawn, longest)
         group = np.repeat(np.arange(len(took)), [len(part) for part in took])[which]
-        found = []
         for place, log, status, cause in [
             (0, each.operation.log, each.operation.status, None),
             *((1 + n, failed.call.log, failed.call.status, failed.cause) for n, failed in enumerate(fatal)),
@@ -135,6 +139,25 @@ class RequestWriter:
                 columns = (column[here][:left].tobytes() for column in (starts, ends, numbers))
                 found.append(Passed(templates, status, cause, *columns))
         return found
+
+    def _given_up(self, each: Followed, inside: OpenRequests, key: int, since_ns: int, t_ns: int) -> list[Passed]:
+        """Requests of which callers do not wait any more: the oldest; those that got lost on their way say nothing."""
+        patience_ns = inside.patience_ns
+        if patience_ns:
+            inside.forget(2 * since_ns - t_ns - patience_ns)
+        if not (each.late or each.lost):
+            return []
+        inside.patience_ns = max(patience_ns, each.after_ns)
+        if t_ns - each.after_ns < inside.since_ns:
+            return []  # they were drawn whole when they began
+        there = int(np.searchsorted(inside.starts, t_ns + (t_ns - since_ns) - each.after_ns))
+        took = np.full(min(each.late + each.lost, there), each.after_ns, dtype=np.int64)
+        _, starts, ends, numbers = inside.end(mix(key, 5), since_ns, t_ns, took, each.after_ns)
+        templates = _closing(each.operation.log)
+        if not (templates and each.late and len(starts)):
+            return []
+        columns = (column[: each.late].tobytes() for column in (starts, ends, numbers))
+        return [Passed(templates, each.operation.status, None, *columns)]
 
     def _degraded(self, each: Followed, key: int, since_ns: int, t_ns: int) -> list[Passed]:
         """Calls that failed though their requests went on."""

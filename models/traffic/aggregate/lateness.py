@@ -110,7 +110,10 @@ class Lateness:
             rank = np.searchsorted(values, at[row] * speed[row], side="right")
             served[row] = np.minimum(np.concatenate(([0.0], np.cumsum(weights)))[rank], 1.0)
         way = 2.0 * layout.network[height.edge]
-        return _added(waits.below(height.pod, at - way[:, None]), served)
+        if not layout.ways.vary:
+            return _added(waits.below(height.pod, at - way[:, None]), served)
+        travelled = np.stack([layout.ways.below(edge, at[row]) for row, edge in enumerate(height.edge.tolist())])
+        return _added(_added(waits.below(height.pod, at), served), travelled)
 
     def _ended(self, period: Array, edges: Index, left: Array, late: Array) -> Array:
         """Probability that calls have ended after these times, well or not."""

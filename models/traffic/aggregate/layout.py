@@ -24,6 +24,7 @@ from simcluster.engine import Shared
 from simcluster.engine.streams import Streams
 from simcluster.models.traffic.aggregate.durations import Distribution, sum_of, values_of
 from simcluster.models.traffic.aggregate.priorities import base_of, retry_reference
+from simcluster.models.traffic.aggregate.ways import Ways
 from simcluster.models.traffic.graph.flat import Flattened, Site, flatten
 from simcluster.models.traffic.graph.laws import Law
 from simcluster.models.traffic.graph.networks import networkx
@@ -347,8 +348,8 @@ class Layout:
         self.timeout[only] = self.deadline[only]
         self.timed = self.timeout > 0.0
         self.timeout_ticks = np.where(self.timed, np.maximum(1, np.floor(self.timeout + 0.5)), 0).astype(np.int64)
-        laws = [e.policy.network or self.graph.spec.network for e in edges]
-        self.network = np.array([law.mean_ns / tick if law is not None else 0.0 for law in laws])
+        self.ways = Ways(graph, tick)
+        self.network = self.ways.network
         place = {
             service: i for i, service in enumerate(sorted(range(len(self.first_pod)), key=self.first_pod.__getitem__))
         }

@@ -341,9 +341,8 @@ class Outcomes:
         speed = self.lane_speed[:, None]
         if queues.contended:
             speed = self._speed_then(tick, queues, left.shape[1])
-        own = layout.distribution.below(layout.lane_node[:, None], left * speed)
-        now = speed[:, 0]
-        own[:, 0] = layout.distribution.mean_below(layout.lane_node, last * now, first * now)
+        rows = layout.lane_edge, layout.lane_node
+        own = layout.ways.within(layout.distribution, rows, left, (last, first), speed)
         if queues.stacks:
             self._served_at_once(tick, queues, own)
         if self._faulty:
@@ -360,7 +359,7 @@ class Outcomes:
             tick, self._lane_ticks, self._lane_budget, self._lane_way, self.lane_speed, layout.lane_pod,
             layout.lane_node, self.ages, queues.borders, queues.instants, queues.begun, queues.position, queues.rate,
             queues.waiting, law._cdf, law._area, law._top, queues.share, layout.lane_edge, own, left, self.waited,
-            self._columns, layout.node_failure,
+            self._columns, layout.node_failure, layout.ways.extra, layout.ways.weight,
         )  # fmt: skip
         return own, left
 
@@ -383,7 +382,8 @@ class Outcomes:
         for column, age in enumerate(ages):
             share = 1.0 - queues.stacks.unserved(tick - age, pod)
             budget = self._lane_budget[lanes] if column == 0 else age - self._lane_way[lanes]
-            prompt = layout.distribution.below(node, budget * self.lane_speed[lanes])
+            rows, speed = (layout.lane_edge[lanes], node), self.lane_speed[lanes, None]
+            prompt = layout.ways.within(layout.distribution, rows, budget[:, None], None, speed)[:, 0]
             own[lanes, column] = share * prompt
 
     def _left(self, tick: int, queues: Queues) -> tuple[Array, Array]:

@@ -53,6 +53,7 @@ class Queues:
         hold: mean time a server is held, in ticks; `work` that of a unit at full speed; `rate` units a tick.
         position, begun: of the arrivals, see above; `left_from`, `left_to`: who left in the last tick.
         borders, instants: rings: position at the start of a tick, and when that position began service.
+        ahead: how many fewer requests those who are admitted find than are there at any time (`stationary.CROWD`).
     """
 
     def __init__(self, layout: Layout, slots: int) -> None:
@@ -127,7 +128,8 @@ class Queues:
         contention = np.zeros(layout.pods)
         np.maximum.at(contention, layout.lane_pod, layout.node_contention[layout.lane_node])
         self._contention = contention
-        self.contended = Contended(layout, self.slots)
+        self.contended = Contended(layout, contention, self.slots)
+        self.ahead = np.zeros(layout.pods)
         self._local = []
         for pods, lanes in zip(layout.level_pods, layout.level_lanes, strict=True):
             self._local.append(layout.lane_pod[lanes] - pods.start)
@@ -140,8 +142,8 @@ class Queues:
         layout = self.layout
         speed = self.factor * self.up
         if self.unsteady:
-            inside = np.maximum(np.where(layout.infinite, self.busy, self.number) - 1.0, 0.0)
-            self.stretch = 1.0 + self._contention * inside / np.maximum(self.work, 1e-12)
+            others = np.where(layout.infinite, self.busy, np.minimum(self.number, layout.workers - 1.0))
+            self.stretch = 1.0 + self._contention * others / np.maximum(self.work, 1e-12)
         cpu = np.where(self.work > 0.0, layout.cores * speed / np.maximum(self.work * self.stretch, 1e-12), 1e12)
         places = np.where(layout.holds, layout.servers / np.maximum(self.hold, 1e-9), cpu)
         self.rate = np.minimum(np.minimum(places, cpu), 1e9)
@@ -192,13 +194,29 @@ class Queues:
     def _spread(self) -> None:
         own = self.noise * np.minimum(self.rate, 1e6)
         self._deviation = np.sqrt(own + self.split)
-        self._variance2 = 2.0 * (own + np.maximum(self.offered, self.split))
+        come = self.offered
+        if self.bounded:
+            usual, rate, most = self.losses.usual, self.rate, self.most_inside()
+            crowd = np.where(most > 0.0, most * (usual / np.maximum(rate, 1e-12) - 1.0), -stationary.CROWD)
+            found = 0.5 * (1.0 + crowd / np.sqrt(crowd * crowd + stationary.STEP))
+            self.ahead = np.where(crowd > -stationary.CROWD, found, 0.0)
+            come = np.where((most > 0.0) & (usual > rate), usual, come)
+        self._variance2 = 2.0 * (own + np.maximum(come, self.split))
+
+    def most_inside(self) -> Array:
+        """How many requests are in every pod at most; 0: as many as come."""
+        layout = self.layout
+        most = np.minimum(layout.bound + layout.servers, self.in_flight_max)
+        return np.where(np.isfinite(most) & ~layout.infinite, most, 0.0)
 
     def begin(self, tick: int, noise: tuple[Array, Array, Array]) -> None:
         """The start of a tick: note the border of its cohort, put the noise in place."""
         slot = tick % self.slots
-        self.borders[slot] = self.position
-        at_once = self.position <= self.begun
+        border = self.position
+        if self.bounded:
+            border = np.where(self.ahead > 0.0, np.maximum(border - self.ahead, self.begun), border)
+        self.borders[slot] = border
+        at_once = border <= self.begun
         self.instants[slot] = np.where(at_once, float(tick), NEVER)
         if self.stacks:
             self.stacks.begin(self)

@@ -124,7 +124,7 @@ class AggregateRun(RunState):
                 own = float(layout.node_own[node])
                 top = float(layout.distribution._top[node])
                 mean[edge] = own + 2.0 * layout.network[edge]
-                peak[edge] = max(top, 1.3 * own)
+                peak[edge] = max(top, 1.3 * own, float(layout.ways.top[edge]))
                 for child in layout.children.get(node, ()):
                     if not child.asynchronous:
                         mean[edge] += layout.calls_per_visit[child.index] * mean[child.index]
@@ -453,7 +453,7 @@ class AggregateRun(RunState):
         """Where a request's own time begins when it leaves the queue, its calls come that much later."""
         queues = self.queues
         if queues.contended:
-            left = queues.contended.step(self.tick, lanes, left, queues.stretch, queues.factor * queues.up)
+            left = queues.contended.step(self.tick, lanes, left, queues.factor * queues.up)
             queues.busy[:] = queues.contended.inside()
         own = np.where(self._lagging[lanes], self.outcomes.lane_own[lanes], 0.0)
         pool = self.pool[lanes] + left
@@ -469,9 +469,11 @@ class AggregateRun(RunState):
         recorder.tick(attempts + repeated + self._extra, refused, fresh, self.callers.succeeded)
         own = np.where(self.layout.infinite, self.stay_of_pod, queues.mean_service)
         held = np.minimum(queues.finished * own, 1e12)
+        finished = queues.finished
         if queues.contended:
             held = np.where(queues.busy > 0.0, queues.busy, held)
-        recorder.pods(np.floor(queues.waiting), held, queues.finished)
+            finished = queues.contended.finished(finished)
+        recorder.pods(np.floor(queues.waiting), held, finished)
         if queues.limits.has_heap:
             recorder.paused(self.window, queues.finished * queues.limits.pause)
         recorder.lanes(self._left, queues.refused if queues.bounded else None)

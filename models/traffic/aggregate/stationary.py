@@ -31,6 +31,10 @@ Array = NDArray[np.float64]
 POINTS = 65
 #: The last one: beyond it a queue is never stationary within a run, and the backlog itself speaks.
 RHO_MAX = 0.995
+#: Who is admitted to a queue of K places finds fewer inside than are there at any time, for it was not full: of M/M/1/K
+#: with many places (1 - y/(e^y - 1))/(1 - e^-y) with y = K (rho - 1), one where more come than are served. That is
+#: (1 + y/sqrt(y^2 + STEP))/2 within .03, and nothing below -CROWD.
+CROWD, STEP = 12.0, 6.0
 
 
 def utilisation(point: int) -> float:

@@ -134,7 +134,7 @@ class Together:
         for name, known in (("share", gates._share), ("open", gates.open), ("fine", gates.fine)):
             own[name][:] = known
         pods = (queues.borders, queues.instants, queues.position, queues.begun, queues._deviation, queues._variance2,
-                queues.rate)  # fmt: skip
+                queues.rate, queues.ahead)  # fmt: skip
         calm = (layout.edge_service, outcomes.nested, layout.caller, layout.child, layout.calls_per_visit, run._slack,
                 outcomes.deepest)  # fmt: skip
         judged = queues.borders, queues.instants, queues.begun, queues.position, queues.rate, queues.waiting
@@ -152,7 +152,7 @@ class Together:
         return (
             (pods, (own["push"], own["low"], own["drift"])),
             (queues.factor, calm),
-            (law._cdf, law._area, law._top, layout.node_failure),
+            (law._cdf, law._area, law._top, layout.node_failure, layout.ways.extra, layout.ways.weight),
             judged,
             self._judging(run),
             (outcomes._lane_ticks, outcomes._lane_budget, outcomes._lane_way, outcomes.lane_speed, layout.lane_pod,
@@ -212,6 +212,7 @@ class Together:
             (outcomes.latency, outcomes.duration, outcomes.below, outcomes.delay, outcomes._others, run.below_now,
              run.stay_of_pod),
             queues._tables, queues._kind, queues._lost_noise, layout.servers,
+            (queues.losses.usual, queues.most_inside(), queues.ahead),
             (queues.offered, queues.shift, own["noise"], queues.usual, queues.split, queues._deviation,
              queues._variance2, own["places"]),
         )  # fmt: skip

@@ -505,7 +505,8 @@ class Wide(Ordinary):
         tail = _TOP / np.maximum(layout.distribution._top * (self._stretched(run)), 1e-9)
         tail = np.where(layout.node_own > 0.0, tail, 1e9)
         lane_slow = np.where(left > 0.0, np.minimum(slow[layout.lane_pod], tail[layout.lane_node]), 1e9)
-        steepest = np.full(layout.edges, 1e9)
+        travel = layout.ways.top  # they, too
+        steepest = np.where(travel > 0.0, _TOP / np.maximum(travel, 1e-9), 1e9)
         np.minimum.at(steepest, layout.lane_edge, lane_slow)
         visits = np.ones(layout.edges)
         for height in run.outcomes.heights:

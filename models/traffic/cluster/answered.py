@@ -1,6 +1,7 @@
 """Requests of servers that call others, by how they end while queues are followed: as their callers' calls end.
 
-A request is over when its caller has its answer, or has given up waiting for one. Calls are counted on edges, of all
+A request is over when its caller has its answer, or has given up waiting for one; nobody hears of those that get lost
+on their way. Calls are counted on edges, of all
 their targets together: a target gets of those that were answered well, and of the others, by what came to it and by
 what its own calls say of how many it can answer well.
 
@@ -17,19 +18,26 @@ from simcluster.models.traffic.cluster.causes import DEADLINE, KIND_INDEX, STATU
 from simcluster.models.traffic.cluster.nodes import Edge
 from simcluster.models.traffic.cluster.server import Failed
 
-#: Kinds of failures after which a caller has gone though it reached the server.
-_GONE = (KIND_INDEX[TIMEOUT], KIND_INDEX[DEADLINE])
-_BAD = KIND_INDEX[STATUS]
+_BAD, _LATE, _LOST = KIND_INDEX[STATUS], KIND_INDEX[DEADLINE], KIND_INDEX[TIMEOUT]
 #: Rounding leaves so much of a share that is nothing.
 _NOBODY = 1e-9
 
 
 class Answered(NamedTuple):
-    """Requests of a node that have ended in a period: well, and with an error; those `open`, whose callers wait."""
+    """Requests of a node that have ended in a period.
+
+    Attributes:
+        well, bad: that were answered; `late`: whose caller had gone before, `lost`: that nobody answers, because they
+            never arrived; both after `after_ns`.
+        open: those of which callers wait.
+    """
 
     well: float
     bad: float
+    late: float = 0.0
+    lost: float = 0.0
     open: float = 0.0
+    after_ns: int = 0
 
 
 def answered(
@@ -48,10 +56,8 @@ def answered(
         targets = [target for target in edge.targets if target.node >= 0]
         if not targets or edge.call.asynchronous:
             continue
-        fine, bad, gone = float(well(edge.index)), 0.0, 0.0
-        for kind, count in lost(edge.index):
-            bad += count if kind == _BAD else 0
-            gone += count if kind in _GONE else 0
+        kinds = dict(lost(edge.index))
+        fine, bad = float(well(edge.index)), float(kinds.get(_BAD, 0))
         goods = [good(target.node) for target in targets]
         all_ = math.fsum(target.weight for target in targets) or 1.0
         right = math.fsum(target.weight * share for target, share in zip(targets, goods, strict=True))
@@ -60,11 +66,14 @@ def answered(
             whole = target.weight / all_
             part = target.weight * share / right if right > 0.0 else whole
             rest = target.weight * (1.0 - share) / wrong if wrong > _NOBODY else whole
-            before, late = found.get(target.node, Answered(0.0, 0.0)), gone * whole
+            before = found.get(target.node, Answered(0.0, 0.0))
             found[target.node] = Answered(
-                before.well + fine * part + late * share,
-                before.bad + bad * rest + late * (1.0 - share),
+                before.well + fine * part,
+                before.bad + bad * rest,
+                before.late + kinds.get(_LATE, 0) * whole,
+                before.lost + kinds.get(_LOST, 0) * whole,
                 before.open + waiting(edge.index) * whole,
+                max(before.after_ns, edge.call.timeout_ns),
             )
     return found
 

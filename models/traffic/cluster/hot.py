@@ -373,9 +373,10 @@ class _Telling:
             node = self._plan.nodes[index]
             ends = found.get(index) if node.steps else None
             if ends is None:
-                ends = Answered(self._finished(node, into[index]), math.inf, -1.0)
+                ends = Answered(self._finished(node, into[index]), math.inf, open=-1.0)
             uniform = uniform_at(keys[index], -1 - self._tick)
-            self._write(flow, index, into[index], ends._replace(well=ends.well + uniform), lost)
+            ends = ends._replace(well=ends.well + uniform, late=ends.late + uniform, lost=ends.lost + uniform)
+            self._write(flow, index, into[index], ends, lost)
 
     def _finished(self, node: Node, arrived: int) -> float:
         """Requests of a node that ended well: what it has finished, though the caller may have gone, if the calls that
@@ -428,7 +429,8 @@ class _Telling:
         queueing = server.spec.queueing
         in_turn = not node.steps and share * waiting > ended and (queueing is None or queueing.discipline == "fifo")
         took = OLDEST if in_turn else self._durations(server, node)
-        followed = Followed(node.operation, entered, ended, took, found, inside)
+        left = math.floor(ends.late), math.floor(ends.lost), ends.after_ns
+        followed = Followed(node.operation, entered, ended, took, found, inside, *left)
         flow.followed.setdefault(node.server, []).append(followed)
 
     def _in_all(self, found: list[Failed], index: int, bad: float) -> list[Failed]:

@@ -109,6 +109,7 @@ class Followed(NamedTuple):
         arrived: that began; `served`: that ended well, and how long such requests `took`.
         failed: calls that failed for good.
         inside: how many have not ended; -1: not known.
+        late: that ended though their caller had gone after `after_ns`; `lost`: that so long ago got lost on their way.
     """
 
     operation: OperationSpec
@@ -117,6 +118,9 @@ class Followed(NamedTuple):
     took: Durations
     failed: list[Failed]
     inside: int = -1
+    late: int = 0
+    lost: int = 0
+    after_ns: int = 0
 
 
 class Happened(NamedTuple):

@@ -16,7 +16,7 @@ from simcluster.eval.bench import Measurement, measure, measure_scale, measure_s
 @click.option(
     "--repeats", default=3, show_default=True, type=click.IntRange(1), help="Repeats of the long measurement."
 )
-@click.option("--seed", default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--gate", is_flag=True, help="Exit with 1 if a promised figure is missed.")
 @click.option("--scale", default="", metavar="N,N,...", help="Measure clusters of so many nodes instead.")
 @click.option("--traffic", is_flag=True, help="Measure what requests cost in large applications instead (minutes).")

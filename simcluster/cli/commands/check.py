@@ -74,7 +74,7 @@ class How(NamedTuple):
 @click.option(
     "--suite", default=None, help="Every task of a suite, `fresh:SEED:N`, `cloudopsbench[:N]`, `srezero[:25]`."
 )
-@click.option("--seed", default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
     "--jobs", default=os.cpu_count() or 1, type=click.IntRange(1), help="Worker processes [default: all cores]."
 )

@@ -10,6 +10,7 @@ from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import print_json
 from simcluster.engine.content import Library
 from simcluster.eval.episode import Episode, replay
+from simcluster.session import log
 
 _LOGS = "*.log.jsonl"
 
@@ -21,7 +22,12 @@ _LOGS = "*.log.jsonl"
 def command(run: Path, folders: tuple[str, ...], as_json: bool) -> None:
     """Live a RUN again (its replay log, or a folder that holds one), branch it off at each write, and say what it was
     worth."""
-    found = replay(_log_of(run), Library(tuple(Path(folder) for folder in folders)))
+    path = _log_of(run)
+    try:
+        log.read(path)
+    except ValueError as problem:
+        raise click.UsageError(f"{problem} (a run's replay log is {_LOGS})") from None
+    found = replay(path, Library(tuple(Path(folder) for folder in folders)))
     if not isinstance(found.live, Episode):
         raise click.ClickException(f"{run} is the log of a sandbox: there is no incident in it")
     if not found.same:

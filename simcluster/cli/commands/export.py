@@ -28,7 +28,9 @@ from simcluster.engine.content import Library
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The case's folder, or a file (JSONL).")
 @click.option("--passed", is_flag=True, help="Of RUNDIR only the runs that passed.")
-@click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="From which everything random follows."
+)
 @click.option("--noise", default=None, help="A noise profile.")
 @click.option("--wait", "waited_s", default=0.0, type=click.FloatRange(0), help="Simulated seconds after the page.")
 @age_option

@@ -41,12 +41,12 @@ def command(
     made fails the gate. Against a baseline a difference counts if it is more than chance: McNemar's exact test for
     successes, a bootstrap interval over tasks for user-minutes.
     """
+    records = _of_agent(results, agent)
     asked = Limits(**limits)  # type: ignore[arg-type]  # the options' own names and types
     if baseline is None and not any(value is not None for value in asked):
         raise click.UsageError(
             "nothing is asked: say --min-success, --max-user-minutes, --max-false-claims or --baseline"
         )
-    records = _of_agent(results, agent)
     before = _of_agent(baseline, agent) if baseline is not None else []
     try:
         found = judged(records, asked, before)

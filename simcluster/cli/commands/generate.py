@@ -12,7 +12,7 @@ from simcluster.cli.output import print_json
 
 @click.command("generate", short_help="Make a synthetic application of any size.")
 @click.option("--services", type=int, default=100, show_default=True, help="How many, besides the gateway.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--name", default="", help="Of the application [synthetic-SERVICES].")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="A folder of content, made if missing.")
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")

@@ -31,7 +31,7 @@ _MANIFESTS = (".json", ".yaml", ".yml")
 @click.option("--task", default=None, help="Start the incident of this task (an id, or the path of a task file).")
 @click.option("--sandbox", "empty", is_flag=True, help="Start a healthy empty cluster.")
 @click.option("--nodes", default=3, show_default=True, help="Workers of a sandbox.")
-@click.option("--seed", default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--noise", default=None, help="A noise profile.")
 @click.option(
     "--session", default=None, type=click.Path(dir_okay=False, path_type=Path), help="Go on where FILE ended."

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 @click.command("mcp", short_help="Be an MCP server for an incident, over standard input and output.")
 @click.argument("what", metavar="TASK", required=False, shell_complete=completing.tasks)
 @click.option("--empty", is_flag=True, help="A healthy empty cluster with Prometheus instead.")
-@click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="From which everything random follows."
+)
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option
 @profile_option

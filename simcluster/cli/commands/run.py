@@ -60,7 +60,9 @@ SHOWN_LINES = 12
     shell_complete=completing.agents,
     help="An agent, module:Class, 'cmd: COMMAND' or llm:MODEL.",
 )
-@click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="From which everything random follows."
+)
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option
 @profile_option

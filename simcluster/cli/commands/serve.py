@@ -38,7 +38,9 @@ _INSTALL = "serving needs further packages: pip install 'simcluster[serve]'"
 @click.option(
     "--port", default=0, type=click.IntRange(0, 65534), help="Of the API [default: a free one]; the desk's is the next."
 )
-@click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="From which everything random follows."
+)
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option
 @profile_option

@@ -47,7 +47,7 @@ _EXEC = re.compile(r"(?:kubectl|k)\s+(?:.*\s)?exec\s")
 
 @click.command("shell", short_help="Be the operator: a desk with kubectl, ssh, jq, pipes; wait, fork, back.")
 @click.argument("task", shell_complete=completing.tasks)
-@click.option("--seed", default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--noise", default=None, help="A noise profile.")
 @age_option
 @profile_option

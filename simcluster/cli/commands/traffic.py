@@ -23,7 +23,9 @@ PROGRESS_S = 10.0
 @click.command("traffic", short_help="Run a call graph: queues, retries, collapse.")
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--engine", type=click.Choice(["aggregate", "exact"]), default="exact", show_default=True)
-@click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="From which everything random follows."
+)
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Independent runs, from SEED on.")
 @click.option("--plot", default=None, type=click.Path(path_type=Path), help="Draw the first run as an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (a list of them with --seeds).")

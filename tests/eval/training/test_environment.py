@@ -8,8 +8,8 @@ import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+import simcluster.gym  # noqa: F401  # makes the tasks known
 from simcluster.eval.training.environment import IncidentEnv
-from simcluster.eval.training.registration import register
 from tests.kiosk import CONTENT, TASK
 
 #: Its id stands for all that are registered; what is lived is the smallest incident there is.
@@ -26,7 +26,6 @@ RIGHT = (
 
 @pytest.fixture(scope="module")
 def env() -> IncidentEnv:
-    register()
     made = gymnasium.make(NAME, disable_env_checker=True, **KIOSK).unwrapped
     assert isinstance(made, IncidentEnv)
     return made
@@ -86,7 +85,6 @@ def test_both_futures_of_a_saved_state_are_real(env: IncidentEnv) -> None:
 
 
 def test_many_at_once() -> None:
-    register()
     many = gymnasium.make_vec(NAME, num_envs=2, vectorization_mode="sync", **KIOSK)
     seen, _ = many.reset(seed=3)
     assert len(seen["alert"]) == 2

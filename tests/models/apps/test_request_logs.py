@@ -172,7 +172,7 @@ def test_the_past_does_not_depend_on_the_future() -> None:
 
 
 def test_requests_that_end_were_there() -> None:
-    inside = OpenRequests()
+    inside = OpenRequests(0)
     begun, numbers = inside.begin(1, 0, 500, 40, 0)
     which, starts, ends, ended = inside.end(2, 0, 500, np.full(30, 100, dtype=np.int64))
     assert len(which) == len(starts) == 30

@@ -378,18 +378,18 @@ def _left_at(border, pod, tick, budget, borders, instants, begun, position, rate
 @_compiled(
     f"void(int64, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX}, {_INDEX}, {_TABLE}, {_TABLE},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_TABLE},"
-    f"{_TABLE}, {_FLOATS}, {_INDEX}, {_FLOATS})"
+    f"{_TABLE}, {_FLOATS}, {_INDEX}, {_FLOATS}, {_TABLE}, {_TABLE})"
 )
 def own_success(  # type: ignore[no-untyped-def]
     tick, lane_ticks, lane_budget, lane_way, lane_speed, lane_pod, lane_node, ages, borders, instants,
     begun, position, rate, waiting, cdf, area, top, share, lane_edge, own,
-    left, waited, columns, failure,
+    left, waited, columns, failure, extra, weight,
 ):  # fmt: skip
     """`Outcomes._own_success` of queues that serve first come, first served."""
     slots = len(borders)
     now = tick % slots
     for lane in range(len(lane_pod)):
-        pod, node = lane_pod[lane], lane_node[lane]
+        pod, node, edge = lane_pod[lane], lane_node[lane], lane_edge[lane]
         first = _left_at(
             tick - lane_ticks[lane], pod, tick, lane_budget[lane], borders, instants, begun, position, rate
         )
@@ -399,10 +399,14 @@ def own_success(  # type: ignore[no-untyped-def]
         last = min(last, first + 1.0)
         left[lane, 0] = 0.5 * (first + last)
         speed = lane_speed[lane]
-        own[lane, 0] = _mean_below(cdf, area, top[node], node, last * speed, first * speed)
-        waited[lane_edge[lane]] += (lane_budget[lane] - left[lane, 0]) * share[lane]
-        own[lane, 0] = own[lane, 0] * (1.0 - failure[node])
-        for c in range(1, columns[lane_edge[lane]]):
+        fits = 0.0
+        for part in range(extra.shape[1]):
+            if weight[edge, part] > 0.0:
+                low, high = (last - extra[edge, part]) * speed, (first - extra[edge, part]) * speed
+                fits += weight[edge, part] * _mean_below(cdf, area, top[node], node, low, high)
+        waited[edge] += (lane_budget[lane] - left[lane, 0]) * share[lane]
+        own[lane, 0] = fits * (1.0 - failure[node])
+        for c in range(1, columns[edge]):
             border = tick - ages[c - 1]
             slot = now - ages[c - 1]
             known = instants[slot + slots if slot < 0 else slot, pod]
@@ -412,7 +416,12 @@ def own_success(  # type: ignore[no-untyped-def]
                 known = NEVER
             x = max(tick - known, -1e9) - lane_way[lane]
             left[lane, c] = x
-            own[lane, c] = _table_at(cdf, top[node], node, x * speed) * (1.0 - failure[node])
+            fits = 0.0
+            for part in range(extra.shape[1]):
+                if weight[edge, part] > 0.0:
+                    at = (x - extra[edge, part]) * speed
+                    fits += weight[edge, part] * _table_at(cdf, top[node], node, at)
+            own[lane, c] = fits * (1.0 - failure[node])
 
 
 @_compiled(f"float64(int64, float64, float64, int64, float64, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE})")

@@ -10,7 +10,7 @@ import math
 import numba
 import numpy as np
 
-from simcluster.models.traffic.aggregate.stationary import POINTS, RHO_MAX
+from simcluster.models.traffic.aggregate.stationary import CROWD, POINTS, RHO_MAX, STEP
 
 together = numba.njit(cache=True, fastmath=False, error_model="numpy", nogil=True)
 #: Numbers that NumPy adds one after the other, and up to how many it keeps eight sums.
@@ -136,9 +136,10 @@ def times(waits, quality, flow, lane, edges, tree, others, found):  # type: igno
 
 
 @together
-def laws(rate, sums, weight, tables, kind, lost_noise, servers, found):  # type: ignore[no-untyped-def]
+def laws(rate, sums, weight, tables, kind, lost_noise, servers, crowd, found):  # type: ignore[no-untyped-def]
     """`Queues.refresh`, with `stationary.at_utilisation`, at speeds that have not changed."""
     offered, shift, noise, usual, split, deviation, variance2, places = found
+    come, most, ahead = crowd
     for pod in range(len(rate)):
         offered[pod] = sums[pod] / max(weight[pod], 1e-300)
         rho = min(offered[pod] / max(rate[pod], 1e-12), RHO_MAX)
@@ -151,5 +152,10 @@ def laws(rate, sums, weight, tables, kind, lost_noise, servers, found):  # type:
         split[pod] = offered[pod] * lost_noise[pod]
         own = noise[pod] * min(rate[pod], 1e6)
         deviation[pod] = math.sqrt(own + split[pod])
-        variance2[pod] = 2.0 * (own + max(offered[pod], split[pod]))
+        arrive = offered[pod]
+        if most[pod] > 0.0:
+            crowded = most[pod] * (come[pod] / max(rate[pod], 1e-12) - 1.0)
+            ahead[pod] = 0.5 * (1.0 + crowded / math.sqrt(crowded * crowded + STEP)) if crowded > -CROWD else 0.0
+            arrive = come[pod] if come[pod] > rate[pod] else arrive
+        variance2[pod] = 2.0 * (own + max(arrive, split[pod]))
         places[pod] = servers[pod] if servers[pod] <= 1.0 else shift[pod]

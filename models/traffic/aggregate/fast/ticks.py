@@ -34,12 +34,13 @@ __all__ = (
 @together
 def _begin(tick, slot, noise, pods, scratch):  # type: ignore[no-untyped-def]
     """`Queues.begin`."""
-    borders, instants, position, begun, deviation, variance2, rate = pods
+    borders, instants, position, begun, deviation, variance2, rate, ahead = pods
     push, low, drift = scratch
     normals, lows = noise
     for pod in range(len(position)):
-        borders[slot, pod] = position[pod]
-        instants[slot, pod] = float(tick) if position[pod] <= begun[pod] else NEVER
+        border = max(position[pod] - ahead[pod], begun[pod]) if ahead[pod] > 0.0 else position[pod]
+        borders[slot, pod] = border
+        instants[slot, pod] = float(tick) if border <= begun[pod] else NEVER
         push[pod] = normals[pod] * deviation[pod]
         low[pod] = lows[pod] * variance2[pod]
         drift[pod] = push[pod] - rate[pod]
@@ -252,7 +253,7 @@ def _lateness(quality, expected, some_refused, hardly, loud, most, watched):  # 
 @together
 def _judged(tick, law, queues, judging, waited, own, left, there, lane):  # type: ignore[no-untyped-def]
     """`Outcomes.update` of queues that serve first come, first served, and `note`."""
-    cdf, area, top, failure = law
+    cdf, area, top, failure, extra, weight = law
     borders, instants, begun, position, rate, waiting = queues
     (flat, columns, lane_own, others, limit, period, tries, times, inner, branch_share, ages, age_index, age_gap,
      quality, profile, past, ended, required, timeout_ticks) = judging  # fmt: skip
@@ -260,7 +261,7 @@ def _judged(tick, law, queues, judging, waited, own, left, there, lane):  # type
     waited[:] = 0.0
     own_success(
         tick, lane_ticks, budget, way, speed, lane_pod, lane_node, ages, borders, instants, begun, position, rate,
-        waiting, cdf, area, top, share, lane_edge, own, left, waited, columns, failure,
+        waiting, cdf, area, top, share, lane_edge, own, left, waited, columns, failure, extra, weight,
     )  # fmt: skip
     for edge in range(len(there)):
         there[edge] = tick >= timeout_ticks[edge]
@@ -356,7 +357,7 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
             for pod in range(len(waits)):
                 waits[pod] = waiting[pod] / max(rate[pod], 1e-12)
             times(waits, quality, flow, renewed[0], renewed[1], renewed[2], renewed[3], renewed[4])
-            laws(rate, sums, weight, renewed[5], renewed[6], renewed[7], renewed[8], renewed[9])
+            laws(rate, sums, weight, renewed[5], renewed[6], renewed[7], renewed[8], renewed[9], renewed[10])
         _begin(tick, tick % len(borders), (noise[0][done], noise[1][done]), begin[0], begin[1])
         is_calm = _is_calm(waiting, rate, calm[0], place, calm[1], way, longest, below)
         _judged(tick, law, judged_queues, judging, waited, own, left_time, there, lane)

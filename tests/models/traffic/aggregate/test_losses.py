@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -96,3 +98,38 @@ def test_a_call_that_need_not_succeed_holds_its_caller_up() -> None:
     ok = [sum(row.ok for row in rows[6:8]) / sum(row.arrivals for row in rows[6:8]) for rows in served]
     assert ok[0] > 0.8
     assert ok[1] < 0.4
+
+
+def test_who_is_admitted_to_a_full_queue_finds_it_as_after_a_departure() -> None:
+    """M/M/1/60 with three times what is served: 59 - j are found with the chance 2/3 (1/3)^j."""
+    services = {
+        f"s{number}": {"queue": {"bound": 59}, "operations": {"o": {"work": exponential(100)}}} for number in range(24)
+    }
+    graph = {
+        "run": {"duration": "400s", "warmup": "60s", "window": "20s"},
+        "services": services,
+        "load": {"users": {"mix": dict.fromkeys(services, 1), "open": {"rate": 24 * 30}, "call": {"timeout": "5s"}}},
+    }
+    good = AggregateRun(spec_of(graph), 1).run().load_totals["users"].ok / 340.0 / 24.0
+    in_time = sum(2.0 / 3.0 ** (j + 1) * _erlang_below(60 - j, 50.0) for j in range(20))
+    assert good == pytest.approx(10.0 * in_time, rel=0.08)
+
+
+def _erlang_below(stages: int, x: float) -> float:
+    """P(a sum of exponential times of mean 1 is below x)."""
+    term = rest = math.exp(-x)
+    for number in range(1, stages):
+        term *= x / number
+        rest += term
+    return 1.0 - rest
+
+
+def test_who_is_late_follows_from_the_whole_law_of_the_network() -> None:
+    graph = {
+        "network": {"law": "exponential", "mean": "20ms"},
+        "run": {"duration": "40s", "warmup": "2s", "window": "2s"},
+        "services": {"s": {"workers": None, "operations": {"o": {"work": "10ms"}}}},
+        "load": {"users": {"target": "s", "open": {"rate": 500}, "call": {"timeout": "100ms"}}},
+    }
+    total = AggregateRun(spec_of(graph), 1).run().load_totals["users"]
+    assert total.failed["timeout"] / total.arrivals == pytest.approx(5.5 * math.exp(-4.5), rel=0.1)

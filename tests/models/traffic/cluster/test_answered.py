@@ -7,12 +7,14 @@ import math
 import pytest
 
 from simcluster.models.traffic.cluster.answered import Answered, answered, as_many
-from simcluster.models.traffic.cluster.causes import DEADLINE, KIND_INDEX, RESET, STATUS, Cause
+from simcluster.models.traffic.cluster.causes import DEADLINE, KIND_INDEX, RESET, STATUS, TIMEOUT, Cause
 from simcluster.models.traffic.cluster.distribution import Latency
 from simcluster.models.traffic.cluster.nodes import Edge, Target
-from simcluster.models.traffic.cluster.operations import CallSpec, OperationSpec
+from simcluster.models.traffic.cluster.operations import DEFAULT_TIMEOUT_NS, CallSpec, OperationSpec
 from simcluster.models.traffic.cluster.resolve import Destination
 from simcluster.models.traffic.cluster.server import Failed
+
+S = DEFAULT_TIMEOUT_NS
 
 
 def edge(*weights: float, asynchronous: bool = False) -> Edge:
@@ -24,7 +26,7 @@ def edge(*weights: float, asynchronous: bool = False) -> Edge:
 
 def ends(found: Edge, well: int, goods: tuple[float, ...], **lost: int) -> dict[int, Answered]:
     """Of one edge."""
-    kinds = {"status": STATUS, "deadline": DEADLINE, "reset": RESET}
+    kinds = {"status": STATUS, "deadline": DEADLINE, "timeout": TIMEOUT, "reset": RESET}
     failed = [(KIND_INDEX[kinds[kind]], count) for kind, count in lost.items()]
     return answered([found], lambda _: well, lambda _: failed, lambda node: goods[node], lambda _: 4)
 
@@ -32,17 +34,16 @@ def ends(found: Edge, well: int, goods: tuple[float, ...], **lost: int) -> dict[
 def test_who_can_answer_gets_what_was_answered() -> None:
     """The pod whose own calls fail has the errors; who was refused a connection never reached anybody."""
     found = ends(edge(0.5, 0.5), 40, (1.0, 0.0), status=60, reset=7)
-    assert found == {0: Answered(40.0, 0.0, 2.0), 1: Answered(0.0, 60.0, 2.0)}
+    assert found == {0: Answered(40.0, 0.0, open=2.0, after_ns=S), 1: Answered(0.0, 60.0, open=2.0, after_ns=S)}
 
 
-def test_who_gave_up_waiting_has_left_a_request_that_ends_as_others_do() -> None:
-    found = ends(edge(1.0), 40, (0.75,), deadline=8)
-    assert (found[0].well, found[0].bad) == (pytest.approx(46.0), pytest.approx(2.0))
+def test_who_gave_up_waiting_has_left_a_request_or_lost_it_on_its_way() -> None:
+    assert ends(edge(1.0), 40, (0.75,), deadline=8, timeout=3)[0] == Answered(40.0, 0.0, 8.0, 3.0, 4.0, S)
 
 
 def test_of_messages_nothing_is_said_and_of_an_idle_edge_that_nothing_ended() -> None:
     assert ends(edge(1.0, asynchronous=True), 40, (1.0,)) == {}
-    assert ends(edge(1.0), 0, (1.0,)) == {0: Answered(0.0, 0.0, 4.0)}
+    assert ends(edge(1.0), 0, (1.0,)) == {0: Answered(0.0, 0.0, open=4.0, after_ns=S)}
 
 
 @pytest.mark.parametrize("bad", [0.0, 3.0, 30.0, 31.4])
