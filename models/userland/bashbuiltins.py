@@ -139,7 +139,9 @@ def compgen(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) ->
     wanted = [kinds[letter] for letter in given.letters if letter in kinds] + [given.values.get("A", "")]
     found: list[str] = []
     if "W" in given.values:
-        found += process.fields(_words(given.values["W"]))
+        text = given.values["W"]
+        plain = not any(sign in text for sign in "$`\\'\"*?[{~")  # nothing in it is expanded
+        found += text.split() if plain else process.fields(_words(text))
     for kind in wanted:
         found += _known(runner, process, kind, prefix)
     matching = [word for word in found if word.startswith(prefix)]

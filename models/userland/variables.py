@@ -43,7 +43,7 @@ def _export(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) ->
                 out(runner, fds, f"{head}{name}={shown}\n")
     if words[:1] == ["-f"] and runner.place.face.bash:
         missing = next((name for name in words[1:] if name not in process.functions), "")
-        process.shared.update(dict.fromkeys(words[1:], True))
+        process.shared.update(dict.fromkeys((name for name in words[1:] if name in process.functions), True))
         if missing:
             refuse(runner, process, argv, fds, f"{missing}: not a function")
         else:

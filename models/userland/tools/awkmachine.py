@@ -15,10 +15,12 @@ from simcluster.models.userland.regex import compile_pattern
 from simcluster.models.userland.tools.awkfunctions import called
 from simcluster.models.userland.tools.awkparser import AwkError, Node
 from simcluster.models.userland.tools.awkprinting import printed
-from simcluster.models.userland.tools.awkvalues import Field, looks_numeric, number, raised
+from simcluster.models.userland.tools.awkvalues import Field, indexes, looks_numeric, number, raised
 
 #: Steps of one program, and functions that may call each other.
 STEPS_MAX, CALLS_MAX = 400_000, 100
+#: Files that one process may have open (RLIMIT_NOFILE, without the standard three).
+_FILES_MAX = 1021
 
 
 class _Leave(Exception):
@@ -319,7 +321,14 @@ class Machine:
         elif name in ("/dev/stdout", "-"):
             self.print(text)
         elif name != "/dev/null":
-            key = next((each for each in self.files if each[1:] == name), ("+" if sign == ">>" else ">") + name)
+            key = next(
+                (each + name for each in "+>" if each + name in self.files), ("+" if sign == ">>" else ">") + name
+            )
+            if len(self.files) >= _FILES_MAX and key not in self.files:
+                raise AwkError(f'cannot open "{name}" for output (Too many open files)')
+            self.size += len(text)
+            if self.size > 2 * ROOM:
+                raise Exhausted
             self.files.setdefault(key, []).append(text)
 
     def print(self, text: str) -> None:
@@ -550,7 +559,7 @@ class Machine:
             if unknown and node[1] in self.arrays:
                 given[local] = self.arrays[node[1]]
             elif unknown:
-                given[local] = self.arrays.setdefault(node[1], {}) if _indexes(body, local) else Field("")
+                given[local] = self.arrays.setdefault(node[1], {}) if indexes(body, local) else Field("")
             else:
                 given[local] = self.value(node)
         self.locals.append(given)
@@ -589,12 +598,3 @@ class Machine:
         """A number from 0 to 1."""
         self.draws += 1
         return (mix(self.seed + 1, self.draws) >> 11) / (1 << 53)
-
-
-def _indexes(node: Any, name: str) -> bool:
-    """Whether a body uses a name as an array."""
-    if isinstance(node, (tuple, list)):
-        if len(node) > 2 and node[0] in ("item", "forin", "in", "delete") and name in node[1:3]:
-            return True
-        return any(_indexes(each, name) for each in node)
-    return False

@@ -39,3 +39,12 @@ def raised(a: float, b: float) -> float:
             value *= a
         return value if b >= 0 else 1 / value
     return power(a, b) if a > 0 else math.nan
+
+
+def indexes(node: Any, name: str) -> bool:
+    """Whether a body uses a name as an array."""
+    if isinstance(node, (tuple, list)):
+        if len(node) > 2 and node[0] in ("item", "forin", "in", "delete") and name in node[1:3]:
+            return True
+        return any(indexes(each, name) for each in node)
+    return False

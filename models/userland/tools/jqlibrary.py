@@ -37,9 +37,12 @@ def library() -> dict[tuple[str, int], Closure]:
 def _plain(function: Callable[..., Any]) -> Native:
     """A function of values: its arguments vary like interpolations, the last one slowest."""
 
+    walks = function.__name__ not in ("_length", "_has")  # through all of its input
+
     def native(machine: Machine, args: list[Node], value: Any, path: Path, scope: Scope) -> Iterator[Found]:
         def each(at: int, given: list[Any]) -> Iterator[Found]:
             if at < 0:
+                machine.steps += len(value) // 4 if walks and isinstance(value, (list, dict)) else 0
                 yield function(machine, value, *given), None
                 return
             for found in machine.run(args[at], value, scope):
@@ -371,6 +374,7 @@ def _numeric(function: Callable[[Any], Any]) -> Native:
 def _indices(machine: Machine, value: Any, part: Any) -> Any:
     if value is None:
         return None
+    machine.steps += len(value) // (3 if isinstance(value, list) else 50)
     if isinstance(value, str) and isinstance(part, str):
         return [at for at in range(len(value)) if part and value.startswith(part, at)]
     if isinstance(part, list):
