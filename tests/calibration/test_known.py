@@ -103,4 +103,4 @@ def test_traces_alone_are_fitted_and_what_compares_nothing_fails(
     tolerance.write_text("[1")
     given = ["calibrate", "check", str(folder), "--profile", "kind-1.32", "--tolerance", str(tolerance)]
     assert main(given) == 2
-    assert "t.yaml:2: broken YAML" in capsys.readouterr().err
+    assert "t.yaml:1: broken YAML" in capsys.readouterr().err

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 #: Where the parts end: equal ones, and rarer and rarer ones.
-_PARTS = (*(number / 12 for number in range(1, 12)), 0.95, 0.98, 0.99, 0.997, 0.999, 1.0)
+_PARTS = (*(number / 32 for number in range(1, 31)), 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.994, 0.997, 0.999, 1.0)
 
 
 class Ways(Shared):
@@ -74,14 +74,24 @@ class Ways(Shared):
             speed: by which own times are shorter.
         """
         edge, node = rows
-        own = np.zeros_like(left)
-        for extra, weight in zip(self.extra.T, self.weight.T, strict=True):
-            longer, part = extra[edge], weight[edge]
-            fits = law.below(node[:, None], (left - longer[:, None]) * speed)
+        extra, weight = self.extra[edge], self.weight[edge]  # by row and part
+        if not self.vary:
+            own = law.below(node[:, None], left * speed)
             if span is not None:
                 now = speed[:, 0]
-                fits[:, 0] = law.mean_below(node, (span[0] - longer) * now, (span[1] - longer) * now)
-            own += part[:, None] * fits
+                own[:, 0] = law.mean_below(node, span[0] * now, span[1] * now)
+            return own
+        first = 0 if span is None else 1
+        own = np.zeros_like(left)
+        each = (left[:, first:, None] - extra[:, None, :]) * (
+            speed[:, first:, None] if speed.shape[1] > 1 else speed[:, :, None]
+        )
+        fits = law.below(node[:, None], each.reshape(len(node), -1)).reshape(each.shape)
+        own[:, first:] = np.cumsum(fits * weight[:, None, :], axis=2)[:, :, -1]
+        if span is not None:
+            now = speed[:, :1]
+            low, high = ((border[:, None] - extra) * now for border in span)
+            own[:, 0] = np.cumsum(law.mean_below(node[:, None], low, high) * weight, axis=1)[:, -1]
         return own
 
     def below(self, edge: int, at: Array) -> Array:

@@ -263,7 +263,9 @@ class PlanBuilder:
     def _sorted(self) -> list[int]:
         """Nodes with callers before callees.
 
-        A call that comes round to who waits for it never ends: the connections run out, and it is dropped.
+        A call that comes round to who waits for it never ends: the connections run out, and it is dropped. Servers
+        that nobody described call whatever they name, asking for nothing in particular: of their calls those that
+        would close a circle are left out.
         """
         nodes = self._plan.nodes
         done = [0] * len(nodes)  # 0 unseen, 1 on the way, 2 finished
@@ -275,8 +277,10 @@ class PlanBuilder:
             stack = [(start, iter(_callees(nodes[start])))]
             while stack:
                 current, callees = stack[-1]
-                for target in callees:
-                    if done[target.node] == 1:
+                for edge, target in callees:
+                    if done[target.node] == 1 and edge.call.operation in ("", ANY_PATH):
+                        edge.targets.remove(target)
+                    elif done[target.node] == 1:
                         target.kind, target.node = RESET, -1
                     elif not done[target.node]:
                         done[target.node] = 1
@@ -293,9 +297,9 @@ class PlanBuilder:
         return finished
 
 
-def _callees(node: Node) -> list[Target]:
+def _callees(node: Node) -> list[tuple[Edge, Target]]:
     edges = [edge for step in node.steps for edge in step if not edge.call.asynchronous]
-    return [target for edge in edges for target in edge.targets if target.node >= 0]
+    return [(edge, target) for edge in edges for target in edge.targets if target.node >= 0]
 
 
 def _one_after_the_other(one: Cost, other: Cost) -> Cost:
