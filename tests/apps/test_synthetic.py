@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from simcluster.apps.synthetic import graph_of, make
-from simcluster.cli.commands.generate import command
+from simcluster.cli import main
 from simcluster.testing import check_app
 
 
@@ -31,14 +30,14 @@ def test_the_same_seed_makes_the_same_files_and_another_one_others(tmp_path: Pat
     assert texts[0] == texts[1] != texts[2]
 
 
-def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="5 to 3000 services, not 4"):
         graph_of(4)
-    done = CliRunner().invoke(command, ["--services", "8", "--out", str(tmp_path)])
-    assert done.exit_code == 0
-    assert "simcluster check synthetic-8 --content" in done.output
-    again = CliRunner().invoke(command, ["--services", "8", "--out", str(tmp_path)])
-    assert "is there already" in again.output
+    line = ["generate", "--services", "8", "--out", str(tmp_path)]
+    assert main(line) == 0
+    assert "simcluster check synthetic-8 --content" in capsys.readouterr().out
+    assert main(line) == 2
+    assert "is there already" in capsys.readouterr().err
 
 
 def test_one_that_was_made_serves_its_users(tmp_path: Path) -> None:
