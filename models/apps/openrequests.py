@@ -18,6 +18,8 @@ Index = NDArray[np.int64]
 MOST_OPEN = 1 << 14
 #: Counts of requests are rounded tick by tick: so many more or fewer than there are say nothing.
 SLACK = 16
+#: Longer than anything lasts.
+NEVER = 1 << 60
 
 
 class OpenRequests:
@@ -55,7 +57,7 @@ class OpenRequests:
             self.starts, self.numbers = self.starts[gone:], self.numbers[gone:]
 
     def end(
-        self, key: int, since_ns: int, t_ns: int, took: Index, longest_ns: int = 1 << 60
+        self, key: int, since_ns: int, t_ns: int, took: Index, longest_ns: int = NEVER
     ) -> tuple[Index, Index, Index, Index]:
         """Requests that take so long end in a tick: which of them do, when they began and end, and their numbers.
 

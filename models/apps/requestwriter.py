@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from simcluster.engine.streams import mix, uniform_run
 from simcluster.models.apps.logs import Began, Passed, RequestLines, Traced, Wording
-from simcluster.models.apps.openrequests import OpenRequests
+from simcluster.models.apps.openrequests import NEVER, OpenRequests
 from simcluster.models.tracing.correlation import Ids
 from simcluster.models.traffic.cluster.operations import LogTemplate, OperationSpec
 from simcluster.models.traffic.cluster.server import Failed, Followed, Happened, Served
@@ -21,8 +21,6 @@ Index = NDArray[np.int64]
 
 #: Share of requests that take no longer than the longest ones.
 LONGEST = np.array([0.999])
-#: Longer than anything lasts.
-NEVER = 1 << 60
 
 
 class RequestWriter:

@@ -83,7 +83,7 @@ def _with(data: dict[str, Any], setting: Setting, value: str) -> dict[str, Any]:
         return _without(data, parts[:-1] or parts)
     for path, given in setting.besides.items():
         data = _put(data, path.split("."), given, replace=False)
-    given = _scalar(value)
+    given = scalar(value)
     if setting.plus and isinstance(given, int):
         given += setting.plus
     return _put(data, setting.sets.split("."), given, replace=True)
@@ -105,7 +105,7 @@ def _without(data: dict[str, Any], path: list[str]) -> dict[str, Any]:
     return {key: item for key, item in data.items() if key != head}
 
 
-def _scalar(text: str) -> int | float | str:
+def scalar(text: str) -> int | float | str:
     """A number if it is one: durations and words stay texts."""
     for kind in (int, float):
         try:

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from pydantic import ValidationError
 
 from simcluster.engine.content import Content
+from simcluster.models.apps.settings import scalar
 
 ActionType = Literal[
     "inspect_logs",
@@ -121,12 +122,7 @@ def value_of(text: str) -> Value:
     """
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    return scalar(text)
 
 
 def types() -> tuple[str, ...]:

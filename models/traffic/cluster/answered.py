@@ -1,9 +1,8 @@
 """Requests of servers that call others, by how they end while queues are followed: as their callers' calls end.
 
 A request is over when its caller has its answer, or has given up waiting for one; nobody hears of those that get lost
-on their way. Calls are counted on edges, of all
-their targets together: a target gets of those that were answered well, and of the others, by what came to it and by
-what its own calls say of how many it can answer well.
+on their way. Calls are counted on edges, of all their targets together: a target gets of those that were answered well,
+and of the others, by what came to it and by what its own calls say of how many it can answer well.
 
 Left out: what a server still does for a caller who has gone.
 """
@@ -11,7 +10,7 @@ Left out: what a server still does for a caller who has gone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from simcluster.models.traffic.cluster.causes import DEADLINE, KIND_INDEX, STATUS, TIMEOUT
@@ -41,24 +40,24 @@ class Answered(NamedTuple):
 
 
 def answered(
-    edges: Iterable[Edge], well: Callable[[int], int], lost: Callable[[int], Iterable[tuple[int, int]]],
-    good: Callable[[int], float], waiting: Callable[[int], int],
+    edges: Iterable[Edge], well: Sequence[int], lost: Mapping[int, Sequence[tuple[int, int]]],
+    able: Mapping[int, float], waiting: Sequence[int],
 ) -> dict[int, Answered]:  # fmt: skip
     """Requests that ended at the nodes to which edges lead; of messages, for which nobody waits, nothing is said.
 
     Args:
-        well: calls of an edge (by its index) that ended well; `lost`: kind and number of those that failed.
-        good: the share of a node's requests that it can answer well.
-        waiting: calls of an edge that are under way.
+        well: calls of each edge that ended well; `lost`: kind and number of those that failed.
+        able: the share of each node's requests that it can answer well.
+        waiting: calls of each edge that are under way.
     """
     found: dict[int, Answered] = {}
     for edge in edges:
         targets = [target for target in edge.targets if target.node >= 0]
         if not targets or edge.call.asynchronous:
             continue
-        kinds = dict(lost(edge.index))
-        fine, bad = float(well(edge.index)), float(kinds.get(_BAD, 0))
-        goods = [good(target.node) for target in targets]
+        kinds = dict(lost.get(edge.index, ()))
+        fine, bad = float(well[edge.index]), float(kinds.get(_BAD, 0))
+        goods = [able[target.node] for target in targets]
         all_ = math.fsum(target.weight for target in targets) or 1.0
         right = math.fsum(target.weight * share for target, share in zip(targets, goods, strict=True))
         wrong = all_ - right
@@ -72,7 +71,7 @@ def answered(
                 before.bad + bad * rest,
                 before.late + kinds.get(_LATE, 0) * whole,
                 before.lost + kinds.get(_LOST, 0) * whole,
-                before.open + waiting(edge.index) * whole,
+                before.open + waiting[edge.index] * whole,
                 max(before.after_ns, edge.call.timeout_ns),
             )
     return found

@@ -108,7 +108,7 @@ class HotTraffic:
         self.tick_ns = ticks_of(wiring.spec, period_ns, len(wiring.servers))
         self.live = LiveTraffic(wiring.spec, seed, self.tick_ns, wiring.pods, start_ns, prompt=True, walked=WALKED)
         self.calm_periods = 0
-        self.owed: dict[tuple[str, int], float] = {}  # requests that failed in the last period, nobody knows yet why
+        self.owed: dict[tuple[str, str], float] = {}  # requests that failed in the last period, nobody knows yet why
         self._index()
         self._apply()
 
@@ -355,39 +355,36 @@ class _Telling:
         tells = table.tells
         into = dict.fromkeys(tells, 0)
         keys: dict[int, int] = {}
+        leading = []
         for edge in self._plan.edges:
             calls = flow.sent[edge.index]
-            for target in edge.targets:
-                if target.node in tells:
-                    keys[target.node] = edge.key
-                    into[target.node] += math.floor(calls * target.weight + 0.5)
-        found = answered(
-            (edge for edge in self._plan.edges if any(t.node in tells for t in edge.targets)),
-            self._well.__getitem__,
-            lambda edge: lost.get(edge, ()),
-            lambda node: self._able(self._plan.nodes[node]),
-            self._accounts.open.tolist().__getitem__,
-        )
+            here = [target for target in edge.targets if target.node in tells]
+            for target in here:
+                keys[target.node] = edge.key
+                into[target.node] += math.floor(calls * target.weight + 0.5)
+            if here:
+                leading.append(edge)
+        nodes = dict.fromkeys(target.node for edge in leading for target in edge.targets if target.node >= 0)
+        able = {node: self._able(self._plan.nodes[node]) for node in nodes}
+        under_way = self._accounts.open.tolist()
+        found = answered(leading, self._well, lost, able, under_way)
         for index in sorted(keys):
             self._count(index, into[index])
             node = self._plan.nodes[index]
             ends = found.get(index) if node.steps else None
             if ends is None:
-                ends = Answered(self._finished(node, into[index]), math.inf, open=-1.0)
+                ends = Answered(self._finished(node, into[index]) * able[index], math.inf, open=-1.0)
             uniform = uniform_at(keys[index], -1 - self._tick)
             ends = ends._replace(well=ends.well + uniform, late=ends.late + uniform, lost=ends.lost + uniform)
             self._write(flow, index, into[index], ends, lost)
 
     def _finished(self, node: Node, arrived: int) -> float:
-        """Requests of a node that ended well: what it has finished, though the caller may have gone, if the calls that
-        a request cannot do without are answered now.
-        """
+        """Requests of a node that it has finished, though the caller may have gone."""
         place = self._hot.table.row_of.get(node.server)
         if place is None:
             return 0.0
         came, operations = float(self._seen.arrived[place]), len(self._plan.servers[node.server].spec.operations)
-        ended = (arrived / came if came > 0.0 else 1.0 / operations) * float(self._seen.finished[place])
-        return ended * self._able(node)
+        return (arrived / came if came > 0.0 else 1.0 / operations) * float(self._seen.finished[place])
 
     def _able(self, node: Node) -> float:
         """The share of a node's requests whose calls that they cannot do without are answered now."""
@@ -421,7 +418,7 @@ class _Telling:
                         found.append(Failed(node.operation, edge.call, cause, calls, before, failed_after(cause)))
         ended = math.floor(ends.well)
         if ends.bad < math.inf:
-            found = self._in_all(found, index, ends.bad)
+            found = self._in_all(found, server, node, ends.bad)
         came, waiting = float(self._seen.arrived[place]), float(self._seen.waiting[place])
         share = arrived / came if came > 0.0 else 1.0 / len(server.spec.operations)
         entered = max(0, arrived - math.floor(share * float(self._seen.refused[place]) + 0.5))
@@ -433,9 +430,9 @@ class _Telling:
         followed = Followed(node.operation, entered, ended, took, found, inside, *left)
         flow.followed.setdefault(node.server, []).append(followed)
 
-    def _in_all(self, found: list[Failed], index: int, bad: float) -> list[Failed]:
+    def _in_all(self, found: list[Failed], server: Server, node: Node, bad: float) -> list[Failed]:
         """Failed calls as many as requests of a node that failed; those without a cause yet wait a period for one."""
-        name = (self._plan.servers[self._plan.nodes[index].server].container.container_id, index)
+        name = (server.container.container_id, node.operation.name)
         if not any(each.call.required for each in found):
             self._hot.owed[name] = bad
             return found

@@ -3,8 +3,8 @@
 Built from the network's tables and the running servers whenever one of them changes, and
 used unchanged by every tick in between. A node is one operation of one container; an edge
 is one call of an operation (or of a group of users) with the places where it may arrive.
-Calls that would close a circle are left out: undescribed servers call every Service they
-know, and two that know each other would call for ever.
+Calls that close a circle fail; those of undescribed servers, which call every Service they know,
+are left out: two that know each other would call for ever.
 """
 
 from __future__ import annotations

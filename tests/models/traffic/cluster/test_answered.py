@@ -28,7 +28,7 @@ def ends(found: Edge, well: int, goods: tuple[float, ...], **lost: int) -> dict[
     """Of one edge."""
     kinds = {"status": STATUS, "deadline": DEADLINE, "timeout": TIMEOUT, "reset": RESET}
     failed = [(KIND_INDEX[kinds[kind]], count) for kind, count in lost.items()]
-    return answered([found], lambda _: well, lambda _: failed, lambda node: goods[node], lambda _: 4)
+    return answered([found], [well], {0: failed}, dict(enumerate(goods)), [4])
 
 
 def test_who_can_answer_gets_what_was_answered() -> None:
