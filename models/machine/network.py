@@ -433,7 +433,7 @@ class _Zone:
 
 
 class _Outside:
-    """A resolver of the world outside: it knows nothing of the cluster."""
+    """A resolver of the world outside: of the cluster it knows the machines."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
@@ -441,6 +441,8 @@ class _Outside:
     def query(self, name: str) -> NameAnswer:
         """The address of a public name."""
         addresses = _outside(self.network, name)
+        if not addresses and "." not in name:
+            addresses = tuple(address for address, node in self.network.nodes.items() if node == name)[:1]
         return NameAnswer("NOERROR" if addresses else "NXDOMAIN", addresses)
 
 
