@@ -122,7 +122,9 @@ def _traceroute(call: ToolCall) -> Outcome:
         text = f'{host}: Name or service not known\nCannot handle "host" cmdline arg `{host}\' on position 1 (argc 1)\n'
         return Outcome(stderr=text, code=2, delay_ns=found.delay_ns)
     head = f"traceroute to {host} ({found.address}), 30 hops max, 60 byte packets\n"
-    probes = echoes(call.container, Asked(host, found.address, 3, SECOND, SECOND, quiet=True, endless=False), call.now_ns)
+    probes = echoes(
+        call.container, Asked(host, found.address, 3, SECOND, SECOND, quiet=True, endless=False), call.now_ns
+    )
     if probes:
         times = "  ".join(f"{one.took_ns / MILLISECOND:.3f} ms" for one in probes)
         return Outcome(f"{head} 1  {host} ({found.address})  {times}{'  *' * (3 - len(probes))}\n")

@@ -313,6 +313,10 @@ class Network:
         # A node's own resolver, or one of the world outside.
         return Reached(OK, _Outside(self))
 
+    def serves(self, address: str) -> bool:
+        """Whether a name server of that address would be one of the cluster's."""
+        return address == self.dns or address in self.sandboxes or address.startswith(_NO_SERVERS)
+
     def lookup(self, host: str, namespace: str, node: str = "", source: str = "") -> str | None:
         """Address of a name as a pod of the namespace resolves it with the default policy."""
         host = host.rstrip(".")

@@ -230,8 +230,8 @@ class Collection:
                 docs[next(at for at, one in enumerate(docs) if one is doc)] = after
         upserted = self._upsert(wanted, update) if not found and options.get("upsert") else None
         if method == "findOneAndUpdate":
-            after = options.get("returnDocument") == "after" or options.get("returnNewDocument") or options.get("new")
-            shown = next((one for one in docs if before and one["_id"] == before["_id"]), None) if after else before
+            new = options.get("returnDocument") == "after" or options.get("returnNewDocument") or options.get("new")
+            shown = next((one for one in docs if before and one["_id"] == before["_id"]), None) if new else before
             return self._shown(projected(shown, options.get("projection") or {}) if shown is not None else None)
         if self.legacy and method == "update":
             return (

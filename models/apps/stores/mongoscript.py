@@ -45,11 +45,10 @@ _OF_SET = (
     "remove",
     "stepDown",
     "hello",
-    "printSecondaryReplicationInfo",
 )
 #: Methods of a collection beside those that look at documents.
-_OF_COLLECTION = ("stats", "validate", "createIndex", "createIndexes", "getIndexes", "dropIndex", "getName", "totalSize",
-                  "storageSize", "dataSize", "renameCollection", "isCapped", "getFullName")  # fmt: skip
+_OF_COLLECTION = ("stats", "validate", "createIndex", "createIndexes", "getIndexes", "dropIndex", "getName",
+                  "totalSize", "storageSize", "dataSize", "renameCollection", "isCapped", "getFullName")  # fmt: skip
 
 
 class Database(Host):

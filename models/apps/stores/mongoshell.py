@@ -1,8 +1,8 @@
 """`mongo` and `mongosh` for looks and for users: a bounded set of JavaScript statements.
 
 Single statements such as `use`, `show`, `db.METHOD(...)`, `db.getSiblingDB(x).METHOD(...)` and
-`db.COLLECTION.METHOD(...)`, wrapped in `print`, `printjson`, `JSON.stringify` or not, are read here; every other script is run by
-`userland.javascript` over what `mongoscript` shows it.
+`db.COLLECTION.METHOD(...)`, wrapped in `print`, `printjson`, `JSON.stringify` or not, are read here; every other script
+is run by `userland.javascript` over what `mongoscript` shows it.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ _KINDS = ("A", "AAAA", "SRV", "PTR", "CNAME", "TXT", "NS", "SOA", "MX", "ANY")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
+#: Resolvers of the world outside that answer whoever asks.
+_PUBLIC = ("1.0.0.1", "1.1.1.1", "8.8.4.4", "8.8.8.8", "9.9.9.9")
 #: A name server whose own name nobody knows.
 UNKNOWN = "unknown server"
 
@@ -50,6 +52,9 @@ def ask(call: ToolCall, names: list[str], kind: str, server: str = "") -> Found:
         found = server if is_address(server) else network.resolve_for(sandbox, server).address
         if not found:
             return Found("", UNKNOWN)
+        outside = not network.serves(found)
+        if outside and found not in (*config.servers, *_PUBLIC):
+            return Found(found)
         config = ResolverConfig((found,), config.search, config.ndots, config.options)
     asked = network.name_servers(config, sandbox.node, sandbox.address)
     for address, there in asked:

@@ -38,7 +38,7 @@ class Asked(NamedTuple):
 
     host: str
     address: str
-    count: int
+    number_sent: int
     interval_ns: int
     linger_ns: int
     quiet: bool
@@ -75,7 +75,7 @@ def echoes(container: Container, asked: Asked, since_ns: int) -> list[Echo]:
     network, sandbox = container.machine.network, container.sandbox
     source, address = sandbox.address, asked.address
     stream = Stream(container.sim.streams.key("ping", source, address), since_ns // MILLISECOND)
-    count = min(asked.count, _MOST)
+    count = min(asked.number_sent, _MOST)
     if is_loopback(address) or address == source:
         return [_echo(stream, number, _TTL, _LOOPBACK_NS) for number in range(1, count + 1)]
     owner = network.sandboxes.get(address)
@@ -107,8 +107,8 @@ def _resolved(call: ToolCall, host: str) -> tuple[str, int]:
 
 def _spent(asked: Asked, found: list[Echo]) -> int:
     """Until the last answer came, or nobody waited for it any more."""
-    last = (asked.count - 1) * asked.interval_ns
-    if found and found[-1].number == asked.count:
+    last = (asked.number_sent - 1) * asked.interval_ns
+    if found and found[-1].number == asked.number_sent:
         return last + found[-1].took_ns
     return last + asked.linger_ns
 
@@ -155,7 +155,7 @@ def iputils(call: ToolCall) -> Outcome:
 
 
 def _summary(asked: Asked, found: list[Echo]) -> str:
-    sent, got = asked.count, len(found)
+    sent, got = asked.number_sent, len(found)
     lost = f"{100 * (sent - got) / sent:.6g}%"
     sending = (sent - 1) * asked.interval_ns
     if got < sent:  # who waits for nothing sends by a timer that is a little late each time
@@ -196,8 +196,9 @@ def busybox(call: ToolCall) -> Outcome:
     head = f"PING {host} ({address}): 56 data bytes\n{rows}"
     if asked.endless:
         return Outcome(head, delay_ns=1 << 62)
-    text = f"{head}\n--- {host} ping statistics ---\n{asked.count} packets transmitted, {len(found)} packets received, "
-    text += f"{100 * (asked.count - len(found)) // asked.count}% packet loss\n"
+    text = f"{head}\n--- {host} ping statistics ---\n"
+    text += f"{asked.number_sent} packets transmitted, {len(found)} packets received, "
+    text += f"{100 * (asked.number_sent - len(found)) // asked.number_sent}% packet loss\n"
     if found:
         times = [one.took_ns / MILLISECOND for one in found]
         mean = math.fsum(times) / len(times)

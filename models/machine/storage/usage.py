@@ -45,7 +45,14 @@ class Chassis(DiskHost, Protocol):
 
 
 #: Where an Ubuntu server's own files lie, in hundredths (a fresh installation of 24.04; journal and packages in /var).
-_SYSTEM_PERCENT = {"/usr": 78, "/boot": 5, "/var/lib/apt": 6, "/var/lib/snapd": 5, "/var/cache": 4, "/var/log/journal": 2}
+_SYSTEM_PERCENT = {
+    "/usr": 78,
+    "/boot": 5,
+    "/var/lib/apt": 6,
+    "/var/lib/snapd": 5,
+    "/var/cache": 4,
+    "/var/log/journal": 2,
+}
 
 
 def root_base(machine: Chassis) -> tuple[int, int]:

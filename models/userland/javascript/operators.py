@@ -9,6 +9,7 @@ from simcluster.models.userland.javascript.values import (
     UNDEFINED,
     Exhausted,
     Host,
+    Native,
     ScriptError,
     Unsupported,
     alike,
@@ -132,7 +133,7 @@ def iterated(value: Any) -> list[Any]:
     if isinstance(value, str):
         return list(value)
     items = value.get("toArray") if isinstance(value, Host) else UNDEFINED
-    if items is not UNDEFINED:
+    if isinstance(items, Native):
         found = items.call()
         if isinstance(found, list):
             return found

@@ -475,14 +475,15 @@ def _date(script: Script, *given: Any) -> dict[str, str]:
 def globals_of(script: Script) -> dict[str, Any]:
     """What every script has."""
     maths: dict[str, Any] = {"PI": math.pi, "E": math.e}
-    maths |= {name: Native(name, call) for name, call in {
+    functions: dict[str, Callable[..., Any]] = {
         "abs": lambda x: abs(number_of(x)), "ceil": lambda x: whole(float(math.ceil(number_of(x)))),
         "floor": lambda x: whole(float(math.floor(number_of(x)))), "round": _rounded,
         "max": functools.partial(_extreme, largest=True), "min": functools.partial(_extreme, largest=False),
         "sqrt": lambda x: whole(math.sqrt(number_of(x))) if number_of(x) >= 0 else math.nan,
         "trunc": lambda x: int(number_of(x)), "log2": lambda x: math.log2(x), "log10": lambda x: math.log10(x),
         "pow": lambda x, y: whole(float(x) ** float(y)),
-    }.items()}  # fmt: skip
+    }  # fmt: skip
+    maths |= {name: Native(name, call) for name, call in functions.items()}
     stringify = Native("stringify", lambda value=UNDEFINED, how=None, indent=UNDEFINED: json_text(value, indent))
     errors = ("Error", "TypeError", "RangeError", "ReferenceError", "SyntaxError")
     return {

@@ -103,7 +103,7 @@ def kind_of(value: Any) -> str:
     return "function" if isinstance(value, Native | Function) else "object"
 
 
-def number_text(value: float) -> str:
+def number_text(value: Any) -> str:
     """A number as JavaScript writes it.
 
     >>> number_text(2.0), number_text(0.1), number_text(1e21), number_text(float("nan"))
