@@ -248,7 +248,7 @@ class RequestLines(LazyLines):
         """What requests that began in this tick or before print in this one."""
         since_ns, t_ns, pod = self._since_ns, self._t_ns, self._wording.pod
         for began in self._began:
-            for group, lines in reading.of(began, partial(_printed, began, needle)):
+            for group, lines in reading.of((began.key, began.t_ns), partial(_printed, began, needle)):
                 first = bisect_right(lines, since_ns, key=_AT)
                 for at, place, took, key in lines[first : bisect_right(lines, t_ns, lo=first, key=_AT)]:
                     spoken = Spoken(at, took, key, group.status, group.cause, pod)

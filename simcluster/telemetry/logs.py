@@ -40,19 +40,18 @@ class Reading:
     KEPT = 200_000
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[object, int, Any]] = {}  # by identity, of sources that live as long as it does
+        self._kept: dict[tuple[int, ...], tuple[int, Any]] = {}
         self._lines = 0
 
-    def of(self, source: object, work: Callable[[], tuple[int, Worked]]) -> Worked:
-        """What `work` makes of a source, an object that does not change; it says, too, how many lines that holds."""
-        kept = self._kept.get(id(source))
+    def of(self, source: tuple[int, ...], work: Callable[[], tuple[int, Worked]]) -> Worked:
+        """What `work` makes of a source, known by these numbers; it says, too, how many lines that holds."""
+        kept = self._kept.get(source)
         if kept is None:
-            lines, worked = work()
-            kept = self._kept[id(source)] = source, lines, worked
-            self._lines += lines
+            kept = self._kept[source] = work()
+            self._lines += kept[0]
             while self._lines > self.KEPT and len(self._kept) > 1:
-                self._lines -= self._kept.pop(next(iter(self._kept)))[1]
-        found: Worked = kept[2]
+                self._lines -= self._kept.pop(next(iter(self._kept)))[0]
+        found: Worked = kept[1]
         return found
 
 
