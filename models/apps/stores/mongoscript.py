@@ -117,11 +117,10 @@ class Cursor(Host):
         self._calls: list[tuple[str, list[Any]]] = [(method, [one for one in args if one is not UNDEFINED])]
         self._left: list[Any] | None = None
         self._own: dict[str, Callable[..., Any]] = {
-            "toArray": self._rest, "forEach": self._each, "map": self._mapped, "hasNext": lambda: bool(self._waiting()),
-            "next": self._next, "tryNext": lambda: self._next() if self._waiting() else None, "close": lambda: None,
-            "isExhausted": lambda: not self._waiting(), "objsLeftInBatch": lambda: len(self._waiting()),
-            "count": lambda *_: self._ended("count"), "size": lambda: self._ended("size"),
-            "itcount": lambda: len(self._rest()), "explain": lambda *_: self._ended("explain"),
+            "toArray": self._rest, "forEach": self._each, "map": self._mapped, "hasNext": self._has_next,
+            "next": self._next, "tryNext": self._try_next, "isExhausted": self._is_exhausted,
+            "count": functools.partial(self._ended, "count"), "size": functools.partial(self._ended, "size"),
+            "itcount": functools.partial(self._ended, "itcount"), "explain": functools.partial(self._ended, "explain"),
         }  # fmt: skip
 
     def get(self, name: str) -> Any:
@@ -161,7 +160,16 @@ class Cursor(Host):
             raise ScriptError("MongoshInvalidInputError", "[COMMON-10001] Cursor is exhausted")
         return self._waiting().pop(0)
 
-    def _ended(self, name: str) -> Any:
+    def _has_next(self) -> bool:
+        return bool(self._waiting())
+
+    def _is_exhausted(self) -> bool:
+        return not self._waiting()
+
+    def _try_next(self) -> Any:
+        return self._next() if self._waiting() else None
+
+    def _ended(self, name: str, *_: Any) -> Any:
         return self._of.ask([*self._calls, (name, [])])
 
     def _each(self, how: Any) -> Any:

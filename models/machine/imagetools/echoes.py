@@ -86,7 +86,7 @@ def echoes(container: Container, asked: Asked, since_ns: int) -> list[Echo]:
         return []
     pods = [end for end in (source, address) if end not in network.nodes]
     hops = len(pods) if sandbox.node != owner.node else len(pods) - 1  # each host routes for its pod, one for both
-    found, kept = [], (1.0 - way.loss) ** 2
+    found, kept = [], (1.0 - way.loss) * (1.0 - way.loss)
     for number in range(1, count + 1):
         echo = _echo(stream, number, _TTL - max(0, hops), way.round_trip_ns)
         late = max(0.0, 2 * way.delay_ns + math.sqrt(2.0) * way.jitter_ns * stream.normal())

@@ -13,7 +13,7 @@ from typing import Any
 
 import esprima
 
-from simcluster.models.userland.javascript import operators, properties
+from simcluster.models.userland.javascript import language, operators, properties
 from simcluster.models.userland.javascript.values import (
     MOST_ITEMS,
     UNDEFINED,
@@ -68,7 +68,7 @@ class Script:
         self.now_ns = now_ns
         self.steps = 0
         self.depth = 0
-        self.top = Scope(Scope(None, {**properties.globals_of(self), **names}))
+        self.top = Scope(Scope(None, {**language.globals_of(self), **names}))
 
     def run(self, source: str) -> Any:
         """The value of the last expression statement. Raises ScriptError."""

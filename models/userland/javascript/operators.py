@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from simcluster.engine.arithmetic import power
 from simcluster.models.userland.javascript.values import (
     UNDEFINED,
     Exhausted,
@@ -22,7 +23,7 @@ from simcluster.models.userland.javascript.values import (
     whole,
 )
 
-__all__ = ["binary", "iterated", "same", "unary", "whole"]
+__all__ = ["binary", "iterated", "raised", "same", "unary", "whole"]
 
 #: A power beyond this is infinite.
 _MOST_EXPONENT = 1100
@@ -104,12 +105,35 @@ def _arithmetic(operator: str, left: float, right: float) -> Any:
         if operator == "%":
             return whole(math.fmod(left, right)) if right and math.isfinite(left) else math.nan
         if operator == "**":
-            return math.inf if right > _MOST_EXPONENT and abs(left) > 1 else whole(float(left) ** float(right))
+            return raised(left, right)
     except OverflowError:
         return math.inf
     except (ValueError, ZeroDivisionError, TypeError):
         return math.nan
     raise Unsupported("SyntaxError", f"operator '{operator}' cannot be run here")
+
+
+def raised(left: float, right: float) -> float:
+    """A power, with the same bits everywhere.
+
+    >>> raised(2, 10), raised(2, -1), raised(4, 0.5), raised(-8, 3)
+    (1024, 0.5, 2, -512)
+    """
+    if math.isnan(left) or math.isnan(right) or (left < 0 and right != int(right)):
+        return math.nan
+    if right < 0:
+        below = raised(left, -right)
+        return whole(1 / below) if below else math.inf
+    if right > _MOST_EXPONENT:
+        return math.inf if abs(left) > 1 else 1 if left == 1 else 0
+    if right == int(right):
+        value: float = 1
+        for _ in range(int(right)):
+            value *= left
+            if abs(value) > 1 << 53:
+                value = float(value)
+        return whole(value)
+    return whole(math.sqrt(left)) if right == 0.5 else whole(power(left, right))
 
 
 def _shifted(operator: str, left: float, right: float) -> int:

@@ -1,15 +1,13 @@
-"""Properties and methods of values: of arrays, strings, numbers, objects, dates; and the language's own names."""
+"""Properties and methods of values: of arrays, strings, numbers, objects, dates."""
 
 from __future__ import annotations
 
 import functools
-import json
 import math
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from simcluster.engine import format_rfc3339, parse_rfc3339
+from simcluster.engine import parse_rfc3339
 from simcluster.engine.clock import unix_seconds
 from simcluster.models.userland.javascript.values import (
     MOST_ITEMS,
@@ -98,13 +96,8 @@ def own_names(of: Any) -> list[str]:
 # Arrays.
 
 
-def _each(script: Script, items: list[Any], how: Any, keep: Callable[[Any, Any], bool]) -> None:
-    for at, item in enumerate(list(items)):
-        if keep(item, script.call(how, [item, at, items])):
-            return
-
-
-def _mapped(script: Script, items: list[Any], how: Any, *_: Any) -> list[Any]:
+def mapped(script: Script, items: list[Any], how: Any, *_: Any) -> list[Any]:
+    """What a function makes of each item."""
     return [script.call(how, [item, at, items]) for at, item in enumerate(list(items))]
 
 
@@ -113,7 +106,7 @@ def _filtered(script: Script, items: list[Any], how: Any, *_: Any) -> list[Any]:
 
 
 def _for_each(script: Script, items: list[Any], how: Any, *_: Any) -> Any:
-    _mapped(script, items, how)
+    mapped(script, items, how)
     return UNDEFINED
 
 
@@ -232,7 +225,7 @@ def _flat(script: Script, items: list[Any], depth: Any = 1, *_: Any) -> list[Any
 
 
 def _flat_mapped(script: Script, items: list[Any], how: Any, *_: Any) -> list[Any]:
-    return _flat(script, _mapped(script, items, how))
+    return _flat(script, mapped(script, items, how))
 
 
 def _as_is(script: Script, of: Any, *_: Any) -> Any:
@@ -246,7 +239,7 @@ def _as_text(script: Script, of: Any, *_: Any) -> str:
 _ARRAYS: dict[str, Callable[..., Any]] = {
     "concat": _with, "every": _every, "filter": _filtered, "find": _found, "findIndex": _found_at, "flat": _flat,
     "flatMap": _flat_mapped, "forEach": _for_each, "includes": _has, "indexOf": _index, "join": _joined,
-    "map": _mapped, "pop": _popped, "push": _pushed, "reduce": _reduced, "reverse": _reversed, "shift": _shifted,
+    "map": mapped, "pop": _popped, "push": _pushed, "reduce": _reduced, "reverse": _reversed, "shift": _shifted,
     "slice": _slice, "some": _some, "sort": _sorted, "splice": _spliced, "toArray": _as_is, "toString": _as_text,
     "unshift": _unshifted,
 }  # fmt: skip
@@ -302,20 +295,50 @@ def _cased(script: Script, text: str, *_: Any, upper: bool) -> str:
     return text.upper() if upper else text.lower()
 
 
+def _char(script: Script, text: str, at: Any = 0) -> str:
+    return text[max(0, int(number_of(at))) :][:1] if number_of(at) >= 0 else ""
+
+
+def _code(script: Script, text: str, at: Any = 0) -> float:
+    return ord(text[int(number_of(at))]) if 0 <= number_of(at) < len(text) else math.nan
+
+
+def _and_texts(script: Script, text: str, *more: Any) -> str:
+    return bounded(text + "".join(map(text_of, more)))
+
+
+def _starts(script: Script, text: str, what: Any, *_: Any) -> bool:
+    return text.startswith(text_of(what))
+
+
+def _ends(script: Script, text: str, what: Any, *_: Any) -> bool:
+    return text.endswith(text_of(what))
+
+
+def _order(script: Script, text: str, other: Any, *_: Any) -> int:
+    return (text > text_of(other)) - (text < text_of(other))
+
+
+def _part(script: Script, text: str, at: Any = 0, *count: Any) -> str:
+    rest = text[int(number_of(at)) :]
+    return rest[: max(0, int(number_of(count[0])))] if count else rest
+
+
+def _trimmed(script: Script, text: str, *, ends: int) -> str:
+    text = text.lstrip() if ends & 1 else text
+    return text.rstrip() if ends & 2 else text
+
+
 _STRINGS: dict[str, Callable[..., Any]] = {
-    "charAt": lambda script, text, at=0: text[int(number_of(at)) : int(number_of(at)) + 1],
-    "charCodeAt": lambda script, text, at=0: ord(text[int(at)]) if 0 <= at < len(text) else math.nan,
-    "concat": lambda script, text, *more: bounded(text + "".join(map(text_of, more))),
-    "endsWith": lambda script, text, what: text.endswith(text_of(what)),
+    "charAt": _char, "charCodeAt": _code, "concat": _and_texts, "endsWith": _ends,
     "includes": _has, "indexOf": _index,
-    "localeCompare": lambda script, text, other: (text > text_of(other)) - (text < text_of(other)),
+    "localeCompare": _order,
     "padEnd": functools.partial(_padded, left=False), "padStart": functools.partial(_padded, left=True),
     "repeat": _repeated, "replace": _replaced, "replaceAll": _replaced_all, "slice": _slice, "split": _split,
-    "startsWith": lambda script, text, what: text.startswith(text_of(what)), "substr": lambda script, text, at, *n: (
-        text[int(at) :][: int(n[0])] if n else text[int(at) :]), "substring": _substring,
+    "startsWith": _starts, "substr": _part, "substring": _substring,
     "toLowerCase": functools.partial(_cased, upper=False), "toString": _as_text,
-    "toUpperCase": functools.partial(_cased, upper=True), "trim": lambda script, text: text.strip(),
-    "trimEnd": lambda script, text: text.rstrip(), "trimStart": lambda script, text: text.lstrip(),
+    "toUpperCase": functools.partial(_cased, upper=True), "trim": functools.partial(_trimmed, ends=3),
+    "trimEnd": functools.partial(_trimmed, ends=2), "trimStart": functools.partial(_trimmed, ends=1),
 }  # fmt: skip
 
 
@@ -336,13 +359,26 @@ def _fixed(value: float, digits: Any = 0) -> str:
     return f"{value:.{min(100, max(0, int(number_of(digits))))}f}"
 
 
+def _number(value: float, *_: Any) -> float:
+    return value
+
+
+def _grouped(value: float, *_: Any) -> str:
+    return f"{value:,}"
+
+
+def _written(value: Any, *_: Any) -> str:
+    return text_of(value)
+
+
+def _owns(of: dict[str, Any], name: Any) -> bool:
+    return text_of(name) in of
+
+
 _NUMBERS: dict[str, Callable[..., Any]] = {
-    "toFixed": _fixed, "toString": lambda value, *_: text_of(value), "valueOf": lambda value: value,
-    "toNumber": lambda value: value, "toLocaleString": lambda value, *_: f"{value:,}",
+    "toFixed": _fixed, "toString": _written, "valueOf": _number, "toNumber": _number, "toLocaleString": _grouped,
 }  # fmt: skip
-_OBJECTS: dict[str, Callable[..., Any]] = {
-    "hasOwnProperty": lambda of, name: text_of(name) in of, "toString": lambda of: text_of(of),
-}  # fmt: skip
+_OBJECTS: dict[str, Callable[..., Any]] = {"hasOwnProperty": _owns, "toString": _written}
 
 
 def _instant_ms(date: dict[str, Any]) -> float:
@@ -352,155 +388,16 @@ def _instant_ms(date: dict[str, Any]) -> float:
         return math.nan
 
 
+def _date_part(date: dict[str, Any], *_: Any, start: int, stop: int, less: int = 0) -> float:
+    digits = str(date["$date"])[start:stop]
+    return int(digits) - less if digits.isdigit() else math.nan
+
+
 _DATES: dict[str, Callable[..., Any]] = {
-    "getTime": _instant_ms, "valueOf": _instant_ms, "toISOString": lambda date: str(date["$date"]),
-    "toString": lambda date: str(date["$date"]), "getFullYear": lambda date: int(str(date["$date"])[:4]),
-    "getMonth": lambda date: int(str(date["$date"])[5:7]) - 1, "getDate": lambda date: int(str(date["$date"])[8:10]),
-    "getHours": lambda date: int(str(date["$date"])[11:13]), "toJSON": lambda date: str(date["$date"]),
+    "getTime": _instant_ms, "valueOf": _instant_ms, "toISOString": _written, "toString": _written, "toJSON": _written,
+    "getFullYear": functools.partial(_date_part, start=0, stop=4),
+    "getMonth": functools.partial(_date_part, start=5, stop=7, less=1),
+    "getDate": functools.partial(_date_part, start=8, stop=10),
+    "getHours": functools.partial(_date_part, start=11, stop=13),
+    "getMinutes": functools.partial(_date_part, start=14, stop=16),
 }  # fmt: skip
-
-
-# The language's own names.
-
-
-class _Class(Native):
-    """A constructor with members of its own."""
-
-    def __init__(self, name: str, call: Callable[..., Any], **members: Callable[..., Any] | float) -> None:
-        super().__init__(name, call)
-        self.members = {key: Native(key, one) if callable(one) else one for key, one in members.items()}
-
-
-def json_text(value: Any, indent: Any = UNDEFINED) -> Any:
-    """`JSON.stringify`."""
-    pad = int(indent) if isinstance(indent, int) else len(indent) if isinstance(indent, str) else 0
-    try:
-        cleaned = _cleaned(value)
-    except RecursionError:
-        raise ScriptError("TypeError", "Converting circular structure to JSON") from None
-    if cleaned is UNDEFINED:
-        return UNDEFINED
-    spaces = (None, (",", ":")) if not pad else (min(pad, 10), (",", ": "))
-    return bounded(json.dumps(cleaned, ensure_ascii=False, indent=spaces[0], separators=spaces[1]))
-
-
-def _cleaned(value: Any) -> Any:
-    if isinstance(value, Host):
-        return _cleaned(value.shown())
-    if isinstance(value, list):
-        return [None if (one := _cleaned(item)) is UNDEFINED else one for item in value]
-    if isinstance(value, dict):
-        if "$date" in value or "$oid" in value:
-            return text_of(value)
-        pairs = ((name, _cleaned(item)) for name, item in value.items())
-        return {name: item for name, item in pairs if item is not UNDEFINED}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return UNDEFINED if isinstance(value, Native | Function) else value
-
-
-def _parsed_json(text: Any) -> Any:
-    try:
-        return json.loads(text_of(text))
-    except RecursionError:
-        raise ScriptError("RangeError", "Maximum call stack size exceeded") from None
-    except ValueError:
-        raise ScriptError("SyntaxError", "Unexpected token in JSON at position 0") from None
-
-
-def _error(name: str) -> _Class:
-    return _Class(name, lambda text="", *_: {"name": name, "message": text_of(text)})
-
-
-def _made_array(*given: Any) -> list[Any]:
-    if len(given) == 1 and isinstance(given[0], int | float):
-        if not 0 <= given[0] <= MOST_ITEMS:
-            raise Exhausted("RangeError", "Invalid array length")
-        return [UNDEFINED] * int(given[0])
-    return list(given)
-
-
-def _array_from(script: Script, given: Any, how: Any = UNDEFINED) -> list[Any]:
-    if isinstance(given, dict):
-        items: list[Any] = _made_array(int(number_of(given.get("length", 0))))
-    else:
-        items = list(given) if isinstance(given, list | str) else []
-    return items if how is UNDEFINED else _mapped(script, items, how)
-
-
-def _assigned(target: dict[str, Any], *more: Any) -> dict[str, Any]:
-    for one in more:
-        target.update(one if isinstance(one, dict) else {})
-    return target
-
-
-def _rounded(value: Any) -> float:
-    number = number_of(value)
-    return whole(math.floor(number + 0.5)) if math.isfinite(number) else number
-
-
-def _extreme(*given: Any, largest: bool) -> float:
-    numbers = [number_of(one) for one in given]
-    if any(one != one for one in numbers):
-        return math.nan
-    return (max if largest else min)(numbers, default=-math.inf if largest else math.inf)
-
-
-def _integer(text: Any, base: Any = 10) -> float:
-    digits = "0123456789abcdef"[: int(base)] if 2 <= number_of(base) <= 16 else "0123456789"
-    found = re.match(rf"\s*([+-]?[{digits}]{{1,300}})", text_of(text).lower())
-    return int(found[1], int(base)) if found else math.nan
-
-
-def _float(text: Any) -> float:
-    found = re.match(r"\s*([+-]?(?:\d{1,300}\.?\d{0,300}|\.\d{1,300})(?:[eE][+-]?\d{1,3})?)", text_of(text))
-    return whole(float(found[1])) if found else math.nan
-
-
-def _date(script: Script, *given: Any) -> dict[str, str]:
-    if not given:
-        return {"$date": format_rfc3339(script.now_ns, digits=3)}
-    first = given[0]
-    if isinstance(first, int | float):
-        return {"$date": format_rfc3339(int(first) * 1_000_000 - unix_seconds(0) * 10**9, digits=3)}
-    if isinstance(first, dict) and "$date" in first:
-        return dict(first)
-    try:
-        text = text_of(first)
-        return {"$date": format_rfc3339(parse_rfc3339(text if "T" in text else f"{text[:10]}T00:00:00Z"), digits=3)}
-    except ValueError:
-        return {"$date": "Invalid Date"}
-
-
-def globals_of(script: Script) -> dict[str, Any]:
-    """What every script has."""
-    maths: dict[str, Any] = {"PI": math.pi, "E": math.e}
-    functions: dict[str, Callable[..., Any]] = {
-        "abs": lambda x: abs(number_of(x)), "ceil": lambda x: whole(float(math.ceil(number_of(x)))),
-        "floor": lambda x: whole(float(math.floor(number_of(x)))), "round": _rounded,
-        "max": functools.partial(_extreme, largest=True), "min": functools.partial(_extreme, largest=False),
-        "sqrt": lambda x: whole(math.sqrt(number_of(x))) if number_of(x) >= 0 else math.nan,
-        "trunc": lambda x: int(number_of(x)), "log2": lambda x: math.log2(x), "log10": lambda x: math.log10(x),
-        "pow": lambda x, y: whole(float(x) ** float(y)),
-    }  # fmt: skip
-    maths |= {name: Native(name, call) for name, call in functions.items()}
-    stringify = Native("stringify", lambda value=UNDEFINED, how=None, indent=UNDEFINED: json_text(value, indent))
-    errors = ("Error", "TypeError", "RangeError", "ReferenceError", "SyntaxError")
-    return {
-        "undefined": UNDEFINED, "NaN": math.nan, "Infinity": math.inf, "Math": maths,
-        "JSON": {"stringify": stringify, "parse": Native("parse", _parsed_json)},
-        "Object": _Class("Object", lambda *_: {}, keys=own_names, assign=_assigned,
-                         values=lambda of: list(of.values()) if isinstance(of, dict) else list(of),
-                         entries=lambda of: [[key, value] for key, value in of.items()] if isinstance(of, dict) else [],
-                         fromEntries=lambda pairs: {text_of(pair[0]): pair[1] for pair in pairs}),
-        "Array": _Class("Array", _made_array, isArray=lambda of=UNDEFINED: isinstance(of, list),
-                        of=lambda *items: list(items), **{"from": functools.partial(_array_from, script)}),
-        "String": _Class("String", lambda of="": text_of(of)), "Number": _Class(
-            "Number", lambda of=0: number_of(of), isInteger=lambda of: isinstance(of, int),
-            MAX_SAFE_INTEGER=(1 << 53) - 1), "Boolean": _Class("Boolean", lambda of=False: truthy(of)),
-        "Date": _Class("Date", functools.partial(_date, script), now=lambda: whole(
-            script.now_ns // 1_000_000 + unix_seconds(0) * 1000)),
-        "parseInt": Native("parseInt", _integer), "parseFloat": Native("parseFloat", _float),
-        "isNaN": Native("isNaN", lambda of: number_of(of) != number_of(of)),
-        **{name: _error(name) for name in errors},
-    }  # fmt: skip

@@ -27,7 +27,9 @@ def test_a_proxy_carries_requests_until_it_is_killed() -> None:
 
 def test_a_job_has_its_text_and_a_number() -> None:
     box = simcluster.sandbox(nodes=1)
-    said = box.sh("kubectl proxy -p 0 & jobs; curl -s localhost:32768/livez; kill %1; curl -s localhost:32768; echo $?")
+    said = box.sh(
+        "kubectl proxy -p 0 & sleep 1; jobs; curl -s localhost:32768/livez; kill %1; curl -s localhost:32768; echo $?"
+    )
     assert (
         said.stdout == "Starting to serve on 127.0.0.1:32768\n[1]+  Running                 kubectl proxy -p 0 &\nok7\n"
     )
