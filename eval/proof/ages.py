@@ -1,6 +1,6 @@
 """Whether the age of an object, its last change or who made that singles out what an incident was aimed at.
 
-At the page all objects of the application's namespace that were touched in the last hour are ranked, the youngest
+At the page all objects of the application's namespace that were touched around the incident are ranked, the youngest
 first: by creation (pods and ReplicaSets count as their workload), and by the last change that a hand made
 (`managedFields`, without what controllers and kubelets write). Of fair incidents the culprit is first as often as any
 other of them, neither more often nor less, and its place among them is any: half of them are younger on average.
@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from simcluster.engine import parse_rfc3339
+from simcluster.engine import SECOND, parse_rfc3339
 from simcluster.engine.clock import HOUR
 from simcluster.surface.protocols import Outcome
 from simcluster.tasks.model import Task
@@ -28,8 +28,9 @@ KINDS = (
 )
 #: Field managers of what no hand writes (Kubernetes 1.32: components' user agents).
 MACHINES = ("kube-controller-manager", "kubelet", "kube-scheduler", "kube-apiserver")
-#: What was touched since then is one of what an operator looks at.
-RECENT_NS = HOUR
+#: What was touched since then is one of what an operator looks at; and since so long before the culprit: what was
+#: touched earlier in that hour is older than it for sure.
+RECENT_NS, BEFORE_NS = HOUR, 60 * SECOND
 #: So many standard deviations from chance are no chance.
 SIGMAS = 2.0
 
@@ -110,6 +111,8 @@ def ranked(episode: Looked) -> list[Ranked]:
 
 
 def _placed(by: str, instants: dict[str, int], guilty: set[str]) -> Iterator[Ranked]:
+    own = [instants[one] for one in sorted(guilty) if one in instants]
+    instants = {one: at for one, at in instants.items() if own and at >= min(own) - BEFORE_NS}
     order = sorted(instants, key=lambda one: (-instants[one], one))
     places = [order.index(one) for one in sorted(guilty) if one in instants]
     if places:

@@ -566,6 +566,8 @@ def expanded(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([*(out or ["(0 rows)"]), "", ""])
 
 
+#: Characters that tell psql's own commands from SQL.
+_COMMAND = 3
 _PARTS = re.compile(r"--[^\n]*|'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$|;|\n(?=\\)|.", re.DOTALL)
 
 
@@ -576,14 +578,17 @@ def statements(script: str) -> list[str]:
     ["select ';'", 'select 2']
     """
     found: list[list[str]] = [[]]
+    begun = ""  # the first characters of the statement that are no space: a command of psql's own, or not
     for part in _PARTS.finditer(script):
         text = part[0]
-        meta = "".join(found[-1]).lstrip().startswith("\\")
+        begun = begun if found[-1] else ""
+        meta = begun.startswith("\\")
         if text == ";" or (text == "\n" and (meta or script[part.end() : part.end() + 1] == "\\")):
             found.append([])
         elif not text.startswith("--"):
             found[-1].append(" " if text.isspace() else text)
-        if "".join(found[-1]).strip() == "\\q":
+            begun += text.strip() if len(begun) < _COMMAND else ""
+        if begun == "\\q":
             found.append([])
     joined = ("".join(parts).strip() for parts in found)
     return [re.sub(r"^\\(\w+)\s+", r"\\\1 ", text) for text in joined if text]

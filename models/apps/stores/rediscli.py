@@ -10,7 +10,7 @@ from simcluster.models.apps.stores import clients
 from simcluster.models.apps.stores.redisdata import COMMANDS
 from simcluster.models.apps.stores.settings import size_of
 from simcluster.models.machine.container import Container
-from simcluster.models.userland.outcome import Outcome
+from simcluster.models.userland.outcome import FOREVER_NS, Outcome
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.redis import RedisProgram
@@ -49,8 +49,12 @@ def run(container: Container, own: RedisProgram | None, argv: tuple[str, ...]) -
         return clients.failed(f"Could not connect to Redis at {host or '127.0.0.1'}:{port}: {why}")
     server: RedisProgram = there.program  # type: ignore[assignment]
     warning = _WARNING if said and "--no-auth-warning" not in flags else ""
-    if any(flag.startswith(("--latency", "--stat", "--intrinsic")) for flag in flags):
-        return Outcome("min: 0, max: 1, avg: 0.24 (96 samples)\n", warning)
+    if "--latency" in flags:  # a second of pings; without a terminal it prints once and ends
+        return Outcome("0 1 0.24 96\n", warning, 0, SECOND)
+    if "--stat" in flags:
+        return Outcome(_statistics(server), warning, 0, FOREVER_NS)
+    if any(flag.startswith(("--latency", "--intrinsic")) for flag in flags):
+        return Outcome("", f"{warning}Unrecognized option or bad number of args for: '{flags[0]}'\n", 1)
     if "--bigkeys" in flags:
         return Outcome(_largest(server), warning)
     if index >= len(words):
@@ -246,6 +250,16 @@ class RedisCli:
         }  # fmt: skip
         chosen = parts if section in ("", "ALL", "EVERYTHING", "DEFAULT") else {section: parts.get(section, ())}
         return "\r\n".join("# " + "\r\n".join(lines) + "\r\n" for lines in chosen.values() if lines)
+
+
+def _statistics(server: RedisProgram) -> str:
+    """`--stat`: its head and the first row; nobody waits for the second."""
+    keys, used = server.keyspace.keys() + len(server.human), int(server.keyspace.bytes) + (1 << 20)
+    load = f"{int(server.commands)} (+0)"
+    clients = server.open_connections() + 1
+    head = "------- data ------ --------------------- load -------------------- - child -\n"
+    head += "keys       mem      clients blocked requests            connections          \n"
+    return f"{head}{keys:<11}{_human(used):<9}{clients:<8}{0:<8}{load:<20}{clients:<12}\n"
 
 
 def _largest(server: RedisProgram) -> str:

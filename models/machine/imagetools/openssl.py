@@ -2,11 +2,14 @@
 
 `verify [-CAfile F] FILE`, `x509 [-in F] [-noout] -subject -issuer -startdate -enddate -dates -checkend N`, and
 `req -x509 … -subj /CN=… -addext subjectAltName=DNS:… -days N -keyout F -out F`. Texts: OpenSSL 3.0 (Ubuntu 22.04).
-Digests and the like are of `userland.tools.openssl`. Left out: keys, requests that somebody else signs, DER.
+Digests and the like are of `userland.tools.openssl`.
+Left out: keys, requests that somebody else signs; DER is the bytes that PEM has, and no ASN.1.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Callable, Sequence
 
 from simcluster.engine import SECOND
@@ -20,6 +23,7 @@ from simcluster.models.machine.shell.files import FileError
 
 _WITH_VALUE = (
     *("-CAfile", "-CApath", "-in", "-checkend", "-subj", "-addext", "-days", "-keyout", "-out", "-newkey", "-ext"),
+    *("-inform", "-outform", "-nameopt", "-certopt"),
     *("-connect", "-servername", "-host", "-port", "-verify_hostname", "-alpn", "-starttls"),
 )
 _ERRORS = {"certificate has expired": 10, "certificate is not yet valid": 9}
@@ -55,7 +59,12 @@ def run(
         if verb == "verify":
             return _verify(given, rest, now_ns, read_file)
         if verb == "x509":
-            return _shown(given, flags, now_ns, read_file(given["-in"]) if "-in" in given else stdin)
+            text = read_file(given["-in"]) if "-in" in given else stdin
+            done = _shown(given, flags, now_ns, _as_pem(text))
+            if "-out" in given and not done.code:
+                write_file(given["-out"], done.stdout)
+                return done._replace(stdout="")
+            return done
         if verb == "req" and "-x509" in flags:
             return _made(given, now_ns, write_file)
     except FileError as error:
@@ -83,6 +92,27 @@ def _verify(given: dict[str, str], names: list[str], now_ns: int, read_file: Cal
     return Outcome(out, errors, 2 if errors else 0)
 
 
+def _as_pem(text: str) -> str:
+    """A certificate in either form as PEM: OpenSSL 3 sees by itself which one it is."""
+    if "-----BEGIN" in text or not text:
+        return text
+    body = base64.b64encode(text.encode("utf-8", "surrogateescape")).decode()
+    rows = "".join(f"{body[at : at + 64]}\n" for at in range(0, len(body), 64))
+    return f"-----BEGIN CERTIFICATE-----\n{rows}-----END CERTIFICATE-----\n"
+
+
+def _bytes_of(pem: str) -> bytes:
+    """The bytes of a certificate's PEM."""
+    return base64.b64decode("".join(line for line in pem.splitlines() if not line.startswith("-----")))
+
+
+def _fingerprint(data: bytes, flags: list[str]) -> str:
+    name = next((word[1:] for word in flags if word in ("-sha1", "-sha256", "-sha384", "-sha512", "-md5")), "sha1")
+    digest = hashlib.new(name, data, usedforsecurity=False).hexdigest().upper()
+    pairs = ":".join(digest[at : at + 2] for at in range(0, len(digest), 2))
+    return f"{name if name != 'sha1' else 'SHA1'} Fingerprint={pairs}"
+
+
 def _shown(given: dict[str, str], flags: list[str], now_ns: int, text: str) -> Outcome:
     found = blocks(text)
     leaf = read(found[0]) if found else None
@@ -98,8 +128,13 @@ def _shown(given: dict[str, str], flags: list[str], now_ns: int, text: str) -> O
         "-enddate": f"notAfter={ends}",
         "-dates": f"notBefore={begins}\nnotAfter={ends}",
     }
+    data = _bytes_of(leaf.pem())
+    rows["-serial"] = f"serial={hashlib.sha256(data).hexdigest()[:16].upper()}"
+    rows["-fingerprint"] = _fingerprint(data, flags)
+    names = ", ".join(f"DNS:{name}" for name in leaf.names)
+    if "subjectAltName" in given.get("-ext", "") and names:
+        rows["-noout"] = f"X509v3 Subject Alternative Name: \n    {names}"
     if "-text" in flags:
-        names = ", ".join(f"DNS:{name}" for name in leaf.names)
         rows["-text"] = (
             f"Certificate:\n    Data:\n        Version: 3 (0x2)\n        Issuer: CN = {leaf.issuer}\n        Validity\n"
             f"            Not Before: {begins}\n            Not After : {ends}\n        Subject: CN = {leaf.subject}\n"
@@ -109,7 +144,11 @@ def _shown(given: dict[str, str], flags: list[str], now_ns: int, text: str) -> O
     if "-checkend" in given:
         code = int(now_ns + int(given["-checkend"]) * SECOND > leaf.not_after_ns)
         out += f"Certificate will {'' if code else 'not '}expire\n"
-    return Outcome(out if "-noout" in flags else out + leaf.pem(), "", code)
+    if "-noout" in flags:
+        return Outcome(out, "", code)
+    if given.get("-outform", "").upper() == "DER":
+        return Outcome(data.decode("utf-8", "surrogateescape"), "", code)
+    return Outcome(out + leaf.pem(), "", code)
 
 
 def _made(given: dict[str, str], now_ns: int, write_file: Callable[[str, str], None]) -> Outcome:
