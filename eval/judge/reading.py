@@ -57,6 +57,7 @@ class Stated(NamedTuple):
         sentence: its number.
         between: whether the owners are the two ends of a way, on which it lies.
         felt: whether it is what the owners meet: "pods there see retransmissions".
+        held: whether the first of the owners is said to have it: "search has a CPU limit of 10m".
         near: names of all components of its sentence of which nothing says that they are in order.
     """
 
@@ -67,6 +68,7 @@ class Stated(NamedTuple):
     sentence: int
     between: bool = False
     felt: bool = False
+    held: bool = False
     near: tuple[str, ...] = ()
 
 
@@ -237,6 +239,7 @@ class _Claims:
             spoken = self._given([getattr(sentence, tier) for sentence in self._parsed])
             denied = {one.family for one in (*found, *spoken) if one.role == "denied"}
             said = [one for one in spoken if one.role in ("cause", "said") and one.family not in denied]
+            said = said or [one for one in spoken if one.role == "aside" and one.family not in denied]
             said = [one for one in said if self._has(one)]
             meant = _most({one.family: sum(other.family == one.family for other in said) for one in said})  # integers
             if meant and not (tier == "topics" and len({one.family for one in said}) > 1):
@@ -257,11 +260,16 @@ class _Claims:
                         first.setdefault(one.family, owners)
                 between = len(owners) == 2 and _between(sentence, owners)
                 felt = _felt(sentence, owners, one)
-                found.append(
-                    Stated(one.family, owners, one.role, sentence.maybe, number, between, felt, sentence.affirmed)
-                )
+                maybe = sentence.maybe or self._is_alternative(number)
+                held = _held(sentence, owners, one)
+                found.append(Stated(one.family, owners, one.role, maybe, number, between, felt, held, sentence.affirmed))
         lived = {one.family for one in found if one.role in ("cause", "said") and one.owners and not one.felt}
         return [one._replace(role="effect") if one.felt and one.family in lived else one for one in found]
+
+    def _is_alternative(self, number: int) -> bool:
+        """Whether it, or the sentence behind it, begins with "or"."""
+        texts = [[token.text for token in one.found[:1]] for one in self._parsed[number : number + 2]]
+        return ["or"] in texts
 
     def _fits(self, one: Stated) -> bool:
         """Whether one of those to whom it is given is of a kind that can have it."""
@@ -309,7 +317,7 @@ class _Claims:
         sentence = self._parsed[number]
         if any(token.text == "it" for token in sentence.found[one.start : one.end + 1]):
             for mentions in self._earlier(number):  # "the kernel kills it"
-                meant = self._fitting(mentions, one.kinds)
+                meant = [m for m in self._fitting(mentions, one.kinds) if _is_called(m.name, one.family)]
                 its = [m for m in sentence.mentions if {*one.kinds} & words("specific") & self._known.kinds[m.name]]
                 if meant and not its and not any(m.end <= one.start for m in sentence.mentions):
                     return (meant[0].name,), True
@@ -402,6 +410,12 @@ class _Claims:
         return max(0, mention.start - one.end) + (0 if linked else _FAR)
 
 
+def _is_called(name: str, family: str) -> bool:
+    """Whether a component of that name can have such a cause."""
+    patterns = vocabulary().families[family].names
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
 def _most(counts: Mapping[str, int]) -> str:
     """The one that counts most; empty if several do."""
     first = sorted(counts, key=lambda name: -counts[name])[:2]
@@ -428,6 +442,12 @@ def _of_else(sentence: Sentence, mention: Mention, one: Evidence) -> bool:
     return sentence.found[before - 1].text not in words("beside") and not one.start <= before - 1 < one.end
 
 
+def _held(sentence: Sentence, owners: Sequence[str], one: Evidence) -> bool:
+    """Whether a component is said to have it: the subject, and right behind it "has"."""
+    names = [m for m in sentence.mentions if m.name in owners[:1] and m.end <= one.anchor <= m.end + _CLOSE]
+    return any(token.text in words("has") for m in names for token in sentence.found[m.end : m.end + 1])
+
+
 def _felt(sentence: Sentence, owners: Sequence[str], one: Evidence) -> bool:
     """Whether a component meets it: "frontend sees packet loss"."""
     names = [m for m in sentence.mentions if m.name in owners and m.end <= one.anchor]
@@ -447,6 +467,52 @@ def _doers(sentence: Sentence) -> list[str]:
         texts = [token.text for token in sentence.found[max(0, before - 1) : before + 1]]
         if len(texts) > 1 and texts[0] in words("harmed") and texts[1] == "by" and not mention.address and mention.sure:
             found.append(mention.name)
+    return found
+
+
+def _said_to_be_broken(sentence: Sentence) -> list[str]:
+    """Components of which a clause begins by saying that they are broken: "CoreDNS is broken - …"."""
+    found = []
+    for mention in sentence.mentions:
+        behind = [token.text for token in sentence.found[mention.end : mention.end + 2]]
+        begins = mention.start == 0 or sentence.found[mention.start - 1].text in (",", ":", ";", "(", "the")
+        said = len(behind) > 1 and behind[0] in words("copulas") and behind[1] in words("broken")
+        if said and begins and mention.sure and not mention.address:
+            found.append(mention.name)
+    return found
+
+
+def _because_of_it(parsed: Sequence[Sentence], sentence: Sentence, known: Roster) -> list[Stated]:
+    """What an object is that the sentence in front names, if that is called the cause by "because of it"."""
+    number = parsed.index(sentence)
+    its = {"of", "it", "this", "that", ".", ",", "!"}
+    called = any(
+        span.role == "cause" and {token.text for token in sentence.found[span.start : span.end]} <= its
+        for span in sentence.spans
+    )
+    before = parsed[number - 1].mentions if called and number else []
+    meant = [m for m in before if m.name in parsed[number - 1].affirmed]
+    return [
+        Stated(family, (mention.name,), "cause", sentence.maybe, number)
+        for mention in meant[:1]
+        for family, each in vocabulary().families.items()
+        if {*each.kinds[:1]} & known.kinds[mention.name] & words("specific")
+    ]
+
+
+def _subject_of_the_cause(sentence: Sentence) -> list[str]:
+    """Who does what is said behind "because": "because redis-cart spawns threads without end"."""
+    found = []
+    for before, span in itertools.pairwise(sentence.spans):
+        if span.role != "cause" or before.role != "effect":
+            continue
+        at = span.start
+        while at < span.end and sentence.found[at].text in words("skipped"):
+            at += 1
+        does = [m for m in sentence.mentions if m.start == at and m.sure and not m.address and not m.own]
+        if does and does[0].name in sentence.affirmed and sentence.found[does[0].end : does[0].end + 1]:
+            verb = sentence.found[does[0].end].text
+            found += [does[0].name] if verb.isalpha() and verb not in words("beside") else []
     return found
 
 
@@ -510,7 +576,12 @@ def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[State
     )
     for sentence in parsed:
         if sentence.spans[0].role in ("cause", "said") and not sentence.maybe:
-            reading.accused += [name for name in _doers(sentence) if name not in reading.accused]
+            harming = [*_doers(sentence), *_said_to_be_broken(sentence)]
+            reading.accused += [name for name in dict.fromkeys(harming) if name not in reading.accused]
+            reading.stated += _because_of_it(parsed, sentence, known)
+        if not sentence.maybe:
+            doing = _subject_of_the_cause(sentence)
+            reading.accused += [name for name in doing if name not in reading.accused]
         if sentence.blames and not any(one.role in ("cause", "said") for one in sentence.evidence):
             named = [m.name for m in sentence.mentions if not m.address and m.sure]
             if not named:

@@ -31,6 +31,8 @@ Role = Literal["cause", "said", "effect", "aside", "denied", "void"]
 
 #: A key of several words before its value is a name: `atlas-disk-full=true`.
 _KEY = re.compile(r"(?<![\w./-])\w+(?:-\w+)+(?==)")
+#: What makes a count of what is ready of it: "0/1".
+_OF_SEVERAL = re.compile(r"/[1-9]")
 #: Marks that end the reach of a denial.
 _MARKS = frozenset(
     [",", "(", ")", ":", ";", ".", "—", "–", "-", "->", "=>", "→", "and", "but", "only", "just", "simply"]
@@ -218,6 +220,8 @@ class Sentence:
         heading = colon is None and len(words) <= _LABEL_WORDS and not self.mentions
         if colon is None and not heading:
             return "", 0, False
+        if any(mention.start == 0 and mention.sure for mention in self.mentions):
+            return "", 0 if colon is None else colon + 1, False  # "recommendationservice: …"
         head = self.found if colon is None else self.found[:colon]
         role = _label_role(head)
         bare = colon is not None and all(token.text in (":", ".", "-", "=") for token in self.found[colon:])
@@ -229,6 +233,8 @@ class Sentence:
             return "denied"
         if label in ("effect", "aside"):
             return "effect" if label == "effect" else "aside"
+        if self._advises():
+            return "aside"
         if (
             self._salad()
             or label == "action"
@@ -241,6 +247,12 @@ class Sentence:
         supposed = [hit for hit in self._cue("supposed") if hit.phrase != "had" or hit.start == 0]
         supposed = [hit for hit in supposed if hit.phrase not in ("were", "had") or hit.start == 0]
         return "void" if supposed and self._cue("would") else ""
+
+    def _advises(self) -> bool:
+        """Whether it begins by saying what is to be done: "drop the quota"; "drop rates are high" does not."""
+        first = [token.text for token in self.found[:3]]
+        noun = {*first[1:]} & (words("copulas") | words("verbs") | {":", "of"})
+        return first[:1] != [] and first[0] in words("advises") and not noun and not self._cue("because")
 
     def _salad(self) -> bool:
         """Whether it is a row of words that says nothing."""
@@ -331,7 +343,13 @@ class Sentence:
     def _ways_in(self, span: Span) -> list[Named]:
         """Ways of causes, as `family respect way`, that a part tells of and does not deny."""
         hits = [hit for hit in self.hits if span.start <= hit.start and hit.end <= span.end]
-        return [one for one in families_among(hits, self.found, ways_of()) if not one.denied]
+        return [one for one in families_among(hits, self.found, ways_of()) if not one.denied and not self._of_what(one)]
+
+    def _of_what(self, one: Named) -> bool:
+        """Whether what is said is said of something in between: "CART_ADDR is set to a host that does not exist"."""
+        said = one.predicate
+        begun = 0 if said is None else said.start - 1
+        return one.subject.end < begun and self.found[begun].text in words("relative")
 
     def _other_said(self, one: Evidence) -> bool:
         """Whether it is said of what is spoken of that it is gone, which is another cause than the family is."""
@@ -380,6 +398,8 @@ class Sentence:
             return True  # of another thing
         if hit.end - hit.start > 1:
             return False
+        if hit.phrase == "0" and _OF_SEVERAL.match(self.text, self.found[hit.start].end):
+            return True  # "0/1": of those that are wanted none is ready
         if hit.start > 0 and self.found[hit.start - 1].text in words("naming"):
             return "*" in hit.phrase and len(self.found[hit.start].text) > len(hit.phrase)
         if hit.phrase == "selector*":
@@ -434,9 +454,20 @@ def families_among(hits: Sequence[Hit], found: Sequence[Token], known: Known) ->
             one = _whole(family, [anchors, *rest], hits, found)._replace(kinds=pattern.kinds)
             if family not in best or (best[family].denied, best[family].start) > (one.denied, one.start):
                 best[family] = one
-    best = {family: one for family, one in best.items() if not _is_doer(one, found)}
+    best = {
+        family: one for family, one in best.items() if not _is_doer(one, found) and not _said_of_another(one, found)
+    }
     kept = [one for one in best.values() if not any(_nearer(other, one, found) for other in best.values())]
     return sorted(kept, key=lambda one: one.anchor)
+
+
+def _said_of_another(one: Named, found: Sequence[Token]) -> bool:
+    """Whether what is said of it is said of what stands in front: "the operator is broken and … the TidbCluster"."""
+    said = one.predicate
+    if said is None or said.end > one.subject.start or found[said.start].text not in words("broken"):
+        return False
+    copula = said.start > 1 and found[said.start - 1].text in words("copulas")
+    return copula and found[said.start - 2].text not in words("relative") | words("anaphora") | {"what", "there"}
 
 
 def _is_doer(one: Named, found: Sequence[Token]) -> bool:
@@ -475,6 +506,10 @@ def _nearer(other: Named, one: Named, found: Sequence[Token]) -> bool:
         return False
     if one.family in words("carriers") and 0 <= other.subject.start - one.subject.end <= 1:
         return True  # "environment variable GOGC": what it is called says what it is
+    if one.family in words("carriers") and other.subject.end <= one.subject.start:
+        way = [token.text for token in found[other.subject.end : one.subject.start]]  # "GOGC=1 in their env"
+        if len(way) <= _ITEM_WORDS and {*way} & words("links") and not {*way} & (words("verbs") | words("copulas")):
+            return True
     said, same = one.predicate, other.predicate
     if said is None or same is None or max(said.start, same.start) >= min(said.end, same.end):
         return False
@@ -552,8 +587,9 @@ def _acquitted(end: int, inside: frozenset[int], hits: Sequence[Hit], found: Seq
 
 
 def _of_a_compound(hit: Hit, found: Sequence[Token]) -> bool:
-    """Whether it is the first half of a word: "clean-up"."""
-    return [token.text for token in found[hit.end : hit.end + 1]] == ["up"]
+    """Whether it is the first half of a word or of a phrase: "clean-up", "is out of date"."""
+    behind = [token.text for token in found[hit.end : hit.end + 1]]
+    return behind == ["up"] or (found[hit.end - 1].text == "out" and behind == ["of"])
 
 
 def _among_the_sound(end: int, acquits: Sequence[Hit], found: Sequence[Token]) -> bool:
