@@ -16,6 +16,8 @@ _LONG = 12
 #: A shorter one may be a component's where a clause begins with it.
 _SHORT = 6
 _BEGINS = frozenset([",", ":", ";", "(", "->", "→", "and", "but", "that", "because"])
+#: Between the ends of a way.
+_ARROWS = frozenset(["->", "→", "=>"])
 _PIECES_MAX = 4
 #: Kinds whose only object is named by the kind.
 SOLE = ("Namespace", "Ingress", "CronJob")
@@ -35,6 +37,8 @@ _POD = re.compile(
 )
 #: A piece of a name is shortened to no fewer letters.
 _CUT_MIN = 3
+#: What a component is called by a part that only it has.
+_ALSO = {"corefile": "coredns"}
 #: What makes a longer name of it.
 _LONGER = re.compile(r"-[^\s>-]")
 #: A part of a machine, in front of its name: "sda@worker-1".
@@ -79,6 +83,7 @@ class Roster:
             self.kinds.setdefault(name, set()).add(kind)
         self._whole = {_letters(name): name for name in self.kinds}
         self._whole |= {f"{_letters(name)}s": name for name in self.kinds if name.endswith("*")}  # all workers
+        self._whole |= {word: name for word, name in _ALSO.items() if name in self.kinds}
         self._short: dict[str, str] = {}
         for name in self.kinds:
             stem = _letters(name.removesuffix("service"))
@@ -257,7 +262,7 @@ def _sure_in_lists(mentions: list[Mention], found: Sequence[Token]) -> list[Ment
             other = mentions[at - 1 if order.step > 0 else at + 1]
             first, second = sorted((mentions[at], other), key=lambda mention: mention.start)
             between = {token.text for token in found[first.end : second.start]}
-            if other.sure and between and between <= words("lists"):
+            if other.sure and between and (between <= words("lists") or between <= _ARROWS):
                 mentions[at] = mentions[at]._replace(sure=True)
     return mentions
 

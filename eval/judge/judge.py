@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simcluster.eval.judge.claims import read_claims
+from simcluster.eval.judge.matching import claimed
 from simcluster.eval.judge.reading import Reading, Stated, read
-from simcluster.eval.judge.sentence import claimed
 from simcluster.eval.judge.values import contradicts, says_value
 from simcluster.eval.judge.verdicts import QUESTIONS, DiagnosisVerdict, QuestionAnswer
 from simcluster.eval.judge.vocabulary import vocabulary, words
@@ -222,12 +222,14 @@ class _Asked:
         only = kinds == (self.truth.ref.kind,) and self._is_object() and kinds[0].lower() in self.reading.text
         only = only and self.family not in self.reading.disowned
         return only and any(
-            one.family in self._allowed - {_SETTINGS} and self.own & {*one.owners} for one in self.stated
+            one.family in self._allowed - {_SETTINGS} and self.own & {*one.owners} and self.own & {*one.near}
+            for one in self.stated
         )
 
     def _is_told_of(self, family: str) -> bool:
-        """Whether one of several causes is claimed, if only by what comes of it or by another family on the same way."""
-        told, families = {self.family, *self.families, *self.reading.follows}, vocabulary().families
+        """Whether one of several causes is claimed, if only by what comes of it or by another on the same way."""
+        told = {self.family, *self.families, *self.reading.follows, *self.reading.spoken}
+        families = vocabulary().families
         if family in told or (family in words("ways") and told & words("ways")):
             return True
         return any(family in families[one].consequences or one in families[family].consequences for one in told)

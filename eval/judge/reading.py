@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import re2
 
+from simcluster.eval.judge.blame import doers, said_to_be_broken, subject_of_the_cause
 from simcluster.eval.judge.entities import Mention, Roster, roster
 from simcluster.eval.judge.lexicon import telling
 from simcluster.eval.judge.sentence import Evidence, Sentence
@@ -91,6 +92,7 @@ class Reading:
         empty: whether nothing was answered.
         text: what was read, normalised.
         ways: of kinds of cause that are told of, as `family respect way`.
+        spoken: kinds of cause of which it speaks without denying them, claimed or not.
     """
 
     stated: list[Stated] = field(default_factory=list)
@@ -107,6 +109,7 @@ class Reading:
     empty: bool = False
     text: str = ""
     ways: list[str] = field(default_factory=list)
+    spoken: list[str] = field(default_factory=list)
 
     @property
     def families(self) -> list[str]:
@@ -142,6 +145,8 @@ def read(answer: str | Mapping[str, Any], inventory: Sequence[str]) -> Reading:
     reading.exonerated = [name for name in fine if name not in reading.affirmed]
     reading.cleared = list(dict.fromkeys(word for one in parsed for word in one.cleared))
     reading.ways = list(dict.fromkeys(way for one in parsed for way in one.ways))
+    topics = [topic for one in parsed for topic in (*one.evidence, *one.topics)]
+    reading.spoken = list(dict.fromkeys(one.family for one in topics if one.role in ("cause", "said", "effect")))
     stated = _Claims(parsed, known).stated()
     _settle(reading, parsed, stated, known)
     return reading
@@ -262,13 +267,15 @@ class _Claims:
                 felt = _felt(sentence, owners, one)
                 maybe = sentence.maybe or self._is_alternative(number)
                 held = _held(sentence, owners, one)
-                found.append(Stated(one.family, owners, one.role, maybe, number, between, felt, held, sentence.affirmed))
+                found.append(
+                    Stated(one.family, owners, one.role, maybe, number, between, felt, held, sentence.affirmed)
+                )
         lived = {one.family for one in found if one.role in ("cause", "said") and one.owners and not one.felt}
         return [one._replace(role="effect") if one.felt and one.family in lived else one for one in found]
 
     def _is_alternative(self, number: int) -> bool:
-        """Whether it, or the sentence behind it, begins with "or"."""
-        texts = [[token.text for token in one.found[:1]] for one in self._parsed[number : number + 2]]
+        """Whether it, or one of the two behind it, begins with "or"."""
+        texts = [[token.text for token in one.found[:1]] for one in self._parsed[number : number + 3]]
         return ["or"] in texts
 
     def _fits(self, one: Stated) -> bool:
@@ -429,7 +436,8 @@ def _done_to(sentence: Sentence, mention: Mention) -> bool:
         before -= 1
     if before > 0 and sentence.found[before].text in words("towards"):
         before -= 1
-    return before >= 0 and sentence.found[before].text.startswith(tuple(words("done_to")))
+    text = sentence.found[before].text if before >= 0 else ""
+    return text.startswith(tuple(words("done_to"))) and not text.endswith(("ion", "ions"))
 
 
 def _of_else(sentence: Sentence, mention: Mention, one: Evidence) -> bool:
@@ -454,34 +462,6 @@ def _felt(sentence: Sentence, owners: Sequence[str], one: Evidence) -> bool:
     return bool(names) and any(token.text in words("meets") for token in sentence.found[names[-1].end : one.end])
 
 
-def _doers(sentence: Sentence) -> list[str]:
-    """Components that do something to others: "hogged by recommendationservice", "geo eats all CPU"."""
-    found = []
-    for mention in sentence.mentions:
-        behind = [token.text for token in sentence.found[mention.end : mention.end + 1]]
-        if {*behind} & words("harms") and mention.sure and not mention.address and mention.start == 0:
-            found.append(mention.name)
-        before = mention.start - 1
-        while before >= 0 and sentence.found[before].text in words("skipped"):
-            before -= 1
-        texts = [token.text for token in sentence.found[max(0, before - 1) : before + 1]]
-        if len(texts) > 1 and texts[0] in words("harmed") and texts[1] == "by" and not mention.address and mention.sure:
-            found.append(mention.name)
-    return found
-
-
-def _said_to_be_broken(sentence: Sentence) -> list[str]:
-    """Components of which a clause begins by saying that they are broken: "CoreDNS is broken - …"."""
-    found = []
-    for mention in sentence.mentions:
-        behind = [token.text for token in sentence.found[mention.end : mention.end + 2]]
-        begins = mention.start == 0 or sentence.found[mention.start - 1].text in (",", ":", ";", "(", "the")
-        said = len(behind) > 1 and behind[0] in words("copulas") and behind[1] in words("broken")
-        if said and begins and mention.sure and not mention.address:
-            found.append(mention.name)
-    return found
-
-
 def _because_of_it(parsed: Sequence[Sentence], sentence: Sentence, known: Roster) -> list[Stated]:
     """What an object is that the sentence in front names, if that is called the cause by "because of it"."""
     number = parsed.index(sentence)
@@ -498,22 +478,6 @@ def _because_of_it(parsed: Sequence[Sentence], sentence: Sentence, known: Roster
         for family, each in vocabulary().families.items()
         if {*each.kinds[:1]} & known.kinds[mention.name] & words("specific")
     ]
-
-
-def _subject_of_the_cause(sentence: Sentence) -> list[str]:
-    """Who does what is said behind "because": "because redis-cart spawns threads without end"."""
-    found = []
-    for before, span in itertools.pairwise(sentence.spans):
-        if span.role != "cause" or before.role != "effect":
-            continue
-        at = span.start
-        while at < span.end and sentence.found[at].text in words("skipped"):
-            at += 1
-        does = [m for m in sentence.mentions if m.start == at and m.sure and not m.address and not m.own]
-        if does and does[0].name in sentence.affirmed and sentence.found[does[0].end : does[0].end + 1]:
-            verb = sentence.found[does[0].end].text
-            found += [does[0].name] if verb.isalpha() and verb not in words("beside") else []
-    return found
 
 
 def _between(sentence: Sentence, owners: Sequence[str]) -> bool:
@@ -576,11 +540,11 @@ def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[State
     )
     for sentence in parsed:
         if sentence.spans[0].role in ("cause", "said") and not sentence.maybe:
-            harming = [*_doers(sentence), *_said_to_be_broken(sentence)]
+            harming = [*doers(sentence), *said_to_be_broken(sentence)]
             reading.accused += [name for name in dict.fromkeys(harming) if name not in reading.accused]
             reading.stated += _because_of_it(parsed, sentence, known)
         if not sentence.maybe:
-            doing = _subject_of_the_cause(sentence)
+            doing = subject_of_the_cause(sentence)
             reading.accused += [name for name in doing if name not in reading.accused]
         if sentence.blames and not any(one.role in ("cause", "said") for one in sentence.evidence):
             named = [m.name for m in sentence.mentions if not m.address and m.sure]
