@@ -192,7 +192,7 @@ class _Asked:
         elsewhere = contradicts(reading.text, details)
         elsewhere = elsewhere or self._otherwise()
         named = self.family in self.families or self._by_its_settings() or self._by_its_kind() or self._by_its_field()
-        unsaid = [name for name in sorted(self.beside.families) if not self._is_told_of(name)]
+        unsaid = [name for name in sorted(self.beside.families) if not self._is_spoken_of(name)]
         named = named and not elsewhere and not unsaid
         return [
             (
@@ -226,13 +226,13 @@ class _Asked:
             for one in self.stated
         )
 
-    def _is_told_of(self, family: str) -> bool:
+    def _is_spoken_of(self, family: str) -> bool:
         """Whether one of several causes is claimed, if only by what comes of it or by another on the same way."""
-        told = {self.family, *self.families, *self.reading.follows, *self.reading.spoken}
+        heard = {self.family, *self.families, *self.reading.follows, *self.reading.spoken}
         families = vocabulary().families
-        if family in told or (family in words("ways") and told & words("ways")):
+        if family in heard or (family in words("ways") and heard & words("ways")):
             return True
-        return any(family in families[one].consequences or one in families[family].consequences for one in told)
+        return any(family in families[one].consequences or one in families[family].consequences for one in heard)
 
     def _by_its_field(self) -> bool:
         """Whether the field that was changed and what stands in it are told of the origin: "the ad asks hostPort 9100".
@@ -241,10 +241,10 @@ class _Asked:
         """
         fields = [(key, value) for key, value in self.truth.details.items() if key != key.lower() or "/" in key]
         text, own = self.reading.text, self.own & {*self.blamed}
-        told = bool(fields) and all(says_value(text, "", each) for pair in fields for each in pair)
+        named = bool(fields) and all(says_value(text, "", each) for pair in fields for each in pair)
         fits = all(one.family in self._allowed for one in self.stated)
         cleared = any(key.lower() in self.reading.cleared for key, _ in fields)
-        return told and bool(own) and fits and not cleared and not self.reading.maybe
+        return named and bool(own) and fits and not cleared and not self.reading.maybe
 
     def _otherwise(self) -> str:
         """A way of the right kind of cause that is told of and is not how it came about; empty if there is none.
