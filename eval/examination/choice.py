@@ -81,7 +81,8 @@ def _run_on(world: World, namespace: str, node: str) -> list[str]:
 
 def _takes_pods(world: World, node: str) -> bool:
     """Whether pods are placed on a node."""
-    spec = (world.api.store.get("nodes", "", node) or {}).get("spec") or {}
+    stored = world.api.store.get("nodes", "", node)
+    spec = {} if stored is None else stored.get("spec") or {}
     return not spec.get("unschedulable") and not any(t["effect"] in _KEEPING for t in spec.get("taints") or ())
 
 

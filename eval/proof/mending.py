@@ -286,9 +286,8 @@ def _of_nodes(world: World, facts: tuple[ChangedFact, ...]) -> dict[str, dict[st
         node = world.api.store.get("nodes", "", place.name)
         if place.part.startswith("unit/") and place.name not in off:
             added = all(each.before is None for each in facts if each.place == place)
-            found.setdefault(
-                "intruder" if added else "unit", {"node": place.name, "unit": place.part.removeprefix("unit/")}
-            )
+            unit = {"node": place.name, "unit": place.part.removeprefix("unit/")}
+            found.setdefault("intruder" if added else "unit", unit)
         elif FORWARDING in fact.path:
             continue  # who comes in through the node is not passed on, wherever the pods are
         elif place.part.partition("/")[0] in _HARDWARE and node is not None and ready_status(node) == "True":
