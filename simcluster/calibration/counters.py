@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from simcluster.calibration.record.series import read_series
 
 #: Labels that name a service by themselves.
-_NAMES = ("service", "service_name", "app", "container", "job")
+_NAMES = ("service", "service_name", "destination_workload", "app", "container", "job")
+#: Scrapes further apart than this many usual distances are a gap: what happened in it, nobody counted.
+_GAP = 3.0
 
 
 @dataclass
@@ -55,6 +57,11 @@ class Kept:
             if pod.fullmatch(line.labels.get("pod", "")) or service in (line.labels.get(key) for key in _NAMES)
         ]
 
+    def services(self, name: str) -> set[str]:
+        """Whom the labels of a metric's series name."""
+        lines = self.lines.get(name, ())
+        return {next((line.labels[key] for key in _NAMES if key in line.labels), "") for line in lines} - {""}
+
 
 def kept_series(folders: Iterable[Path], names: Collection[str]) -> Kept:
     """The series of these names in recordings. Raises RecordingError for a file that is no table."""
@@ -90,3 +97,14 @@ def grown(lines: Iterable[Line], grid: NDArray[np.float64]) -> NDArray[np.float6
         whole = line.whole()
         total += np.diff(np.interp(grid, whole.times_s, whole.values))
     return total
+
+
+def watched(lines: Iterable[Line], grid: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which cells of a grid lie in no gap of a series: between two recordings nobody looked."""
+    seen = np.ones(len(grid) - 1, dtype=bool)
+    for line in lines:
+        steps = np.diff(line.times_s)
+        for index in np.flatnonzero(steps > _GAP * np.median(steps)):
+            begin, end = line.times_s[index], line.times_s[index + 1]
+            seen &= ~((grid[:-1] < end) & (grid[1:] > begin))
+    return seen

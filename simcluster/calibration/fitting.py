@@ -19,7 +19,7 @@ from simcluster.calibration.laws import LEAST_SAMPLES, Fit, fit_law, interval
 from simcluster.calibration.quantities import QUANTITIES, Samples
 from simcluster.calibration.recording import Recording
 from simcluster.calibration.replaying import Replay, Script, recorded, script_of
-from simcluster.world.profile import FIGURES, Profile
+from simcluster.world.profile import FIGURES, Profile, figure_of
 
 #: Which figure moves which quantity.
 MOVED_BY = {
@@ -100,7 +100,7 @@ def fit_control_plane(
     evidence = [_evidence_of(name, samples, recordings) for name, samples in found.items()]
     wanted = [one for one in evidence if one.quantity in MOVED_BY and _identifiable(one, found)]
     figures: dict[str, int] = {}
-    for number in range(ROUNDS):
+    for number in range(ROUNDS if wanted else 0):
         if progress is not None:
             progress(f"round {number + 1} of {ROUNDS}: {len(scripts)} recordings, {SEEDS} seeds")
         runs = simulated(scripts, range(SEEDS), profile_of(figures))
@@ -129,7 +129,12 @@ def simulated(scripts: Sequence[Script], seeds: Sequence[int], profile: Profile 
 
 def profile_of(figures: dict[str, int], **more: Any) -> Profile:
     """A profile with figures in nanoseconds or their own unit."""
-    written = {name: f"{value}ns" if FIGURES[name].unit == "ns" else value for name, value in sorted(figures.items())}
+    written: dict[str, str | int] = {}
+    for name, value in sorted(figures.items()):
+        figure = figure_of(name)
+        assert figure is not None, name
+        within = min(figure.high, max(figure.low, value))
+        written[name] = f"{within}ns" if figure.unit == "ns" else within
     return Profile(parameters=written, **more)
 
 

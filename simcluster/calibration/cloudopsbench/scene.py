@@ -34,6 +34,7 @@ from simcluster.engine import SECOND
 from simcluster.models.apps.stores.program import POOL
 from simcluster.models.machine.links.shaping import Shaping
 from simcluster.world import World, bootstrap
+from simcluster.world.profile import Profile
 from simcluster.world.world import NodeSpec
 
 #: Longest age that is lived through; older clusters are as old as this.
@@ -95,11 +96,11 @@ class Scene:
         refused: what the API server said of manifests that it refused, as it may have in the recording.
     """
 
-    def __init__(self, case: Case, seed: int = 0) -> None:
+    def __init__(self, case: Case, seed: int = 0, profile: Profile | None = None) -> None:
         self.case = case
         if not any(node.control_plane for node in case.nodes):
             raise CaseError(f"{case.folder}: no node is of the control plane")
-        self.world = World(seed, nodes=[_spec(node) for node in case.nodes])
+        self.world = World(seed, nodes=[_spec(node) for node in case.nodes], profile=profile)
         self.machine = BusyMachine(self.world)
         self.refused: list[str] = []
         self._looks: list[tuple[int, dict[str, int]]] = []
@@ -325,9 +326,9 @@ class Scene:
         return stop
 
 
-def live_through(case: Case, out: Path, seed: int = 0) -> Scene:
+def live_through(case: Case, out: Path, seed: int = 0, profile: Profile | None = None) -> Scene:
     """Play a case and write what its tools would print, at the pace and in the words of the recorded cluster."""
-    scene = Scene(case, seed)
+    scene = Scene(case, seed, profile)
     world = scene.play()
     manifests = {str(wanted["app_name"]): str(answer) for wanted, answer in case.answers("GetAppYAML")}
     beside = sorted({str(wanted["service_name"]) for wanted, _ in case.answers("GetErrorLogs")} - manifests.keys())
