@@ -36,6 +36,8 @@ MOVED_BY = {
 #: Known by arrivals alone (the others by what the cluster says of its own clock): of a cluster that runs faster than
 #: the recorder, what is shorter than this many of its paces in seconds is hidden by when news is handed on.
 _BY_ARRIVAL, _COARSE = ("readiness", "endpoints", "termination"), 2.0
+#: ... and what is shorter than so many times what its clock is off from one sign of life to the next.
+_STEADY = 10.0
 #: These are settings, the same every time: so many samples say something of them.
 _SETTINGS = {"detection": 1, "backoff.first": 1}
 ROUNDS, SEEDS = 3, 4
@@ -158,9 +160,12 @@ def _evidence_of(quantity: str, samples: Samples, recordings: Sequence[Recording
         found.warnings.append(found.law.warning)
     if not samples.values:
         found.warnings.append("nothing of it was seen" + (" to end" if samples.censored else ""))
-    pace = max(one.pace for one in recordings)
-    if pace > 2 and quantity in _BY_ARRIVAL and samples.values and median(samples.values) < _COARSE * pace:
-        found.warnings.append(f"the cluster ran {pace:.1f} times as fast as the recorder's clock: arrivals are coarse")
+    pace, jitter_s = max(one.pace for one in recordings), max(one.jitter_s for one in recordings)
+    if pace > 2 and quantity in _BY_ARRIVAL and samples.values:
+        least = max(_COARSE * pace, _STEADY * jitter_s)
+        if median(samples.values) < least:
+            why = f"the cluster ran {pace:.1f} times as fast as the recorder's clock, {jitter_s:.1f} s unsteadily"
+            found.warnings.append(f"{why}: arrivals are coarse")
     return found
 
 

@@ -13,7 +13,6 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simcluster.calibration.counters import Kept, Line, grid_of, grown, watched
 from simcluster.calibration.known import Known, ratio
