@@ -52,7 +52,7 @@ def fit_disks(kept: Kept) -> dict[str, Any]:
             place = _place(line)
             if place not in counts:
                 continue
-            grid = grid_of([line])
+            grid = grid_of([line], 1)
             cells = watched([line, counts[place]], grid)
             seconds, operations = grown([line], grid)[cells], grown([counts[place]], grid)[cells]
             entry = found.setdefault(place, {})
@@ -65,7 +65,7 @@ def fit_disks(kept: Kept) -> dict[str, Any]:
                 entry[f"{what}_bytes"] = float(f"{grown([sizes[place]], grid)[cells].sum() / operations.sum():.6g}")
     for place, line in busy.items():
         if place in found:
-            grid = grid_of([line])
+            grid = grid_of([line], 1)
             cells = watched([line], grid)
             whole_s = cells.sum() * (grid[1] - grid[0])
             found[place]["busy"] = float(f"{grown([line], grid)[cells].sum() / max(1e-9, whole_s):.4g}")

@@ -94,19 +94,18 @@ class Recording:
 
     @cached_property
     def jitter_s(self) -> float:
-        """How far off the cluster's time of an arrival may be: so well others foretell nine of ten signs of life.
+        """How far off the cluster's time of an arrival may be: how badly others foretell a sign of life at worst.
 
         0 where the clock is the recorder's own.
         """
         times, known = self._track
         if self.clock is None or self.clock.rate == 1.0 or len(times) < _LEAST_SIGNS:
             return 0.0
-        errors = sorted(
+        return max(
             abs(known[i - 1] + (known[i + 1] - known[i - 1]) * (times[i] - times[i - 1]) / (times[i + 1] - times[i - 1])
                 - known[i]) / 1e9
             for i in range(1, len(times) - 1)
         )  # fmt: skip
-        return errors[len(errors) * 9 // 10]
 
     @property
     def pace(self) -> float:

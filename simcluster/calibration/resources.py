@@ -55,6 +55,7 @@ class Costs:
     Attributes:
         cpu: seconds of CPU a request, by operation; `idle`: cores beside requests.
         base: bytes without a request; `per_request`: more for each under way.
+        overall: CPU of a request whichever it is, and cores beside requests, told by their number alone.
         rates: requests a second of each entry of `cpu`; `own_s`: how long they take by themselves at most, if known.
     """
 
@@ -63,6 +64,7 @@ class Costs:
     base: Known | None = None
     per_request: Known | None = None
     warnings: list[str] = field(default_factory=list)
+    overall: tuple[Known, Known] | None = None
     rates: dict[str, float] = field(default_factory=dict)
     own_s: dict[str, float] = field(default_factory=dict)
 
@@ -86,7 +88,10 @@ class Costs:
         sure = {name: one for name, one in self.cpu.items() if _is_sure(one)}
         self.warnings += [f"CPU of {name}: {one.value:.2g} s ({one.low:.2g} to {one.high:.2g}): stays as usual"
                           for name, one in self.cpu.items() if name not in sure]  # fmt: skip
-        beside = self.idle.value if self.idle is not None else 0.0
+        idle = self.idle if len(sure) == len(self.cpu) or self.overall is None else self.overall[1]
+        beside = idle.value if idle is not None else 0.0
+        if self.overall is not None and "*" not in self.cpu and _is_sure(self.overall[0]):
+            sure["*"] = self.overall[0]
         for names, one in sure.items():
             own_s = self.own_s.get(names, math.inf)
             if one.value > own_s:
@@ -94,13 +99,8 @@ class Costs:
                 self.warnings.append(f"CPU of {names}: {one.value:.2g} s, of which {own_s:.2g} s on a request's way")
             for name in names.split("+"):
                 found[f"service.cpu.{service}/{name}"] = max(1_000, round(min(one.value, own_s) * 1e9))
-        if self.idle is not None and len(sure) == len(self.cpu):
+        if idle is not None and (sure or not self.cpu):
             found[f"service.idle.{service}"] = round(beside * 1e9)
-        total = math.fsum(self.rates.get(name, 0.0) for name in sure)
-        if sure and len(sure) == len(self.cpu) and total > 0.0 and "*" not in sure:
-            mean_s = math.fsum(min(one.value, self.own_s.get(name, math.inf)) * self.rates[name]
-                               for name, one in sure.items()) / total  # fmt: skip
-            found[f"service.cpu.{service}/*"] = max(1_000, round(mean_s * 1e9))
         for key, known in (("memory", self.base), ("memory-per-request", self.per_request)):
             if known is not None and _is_sure(known):
                 found[f"service.{key}.{service}"] = round(known.value)
@@ -170,7 +170,8 @@ def _fit_cpu(
     if not lines:
         costs.warnings.append("CPU is not known: no series of it was recorded")
         return
-    grid = grid_of(lines)
+    few = max(len(line.times_s) for line in lines) < 4 * LEAST_CELLS
+    grid = grid_of(lines, 1 if few else 2)
     cells = watched([*lines, *(line for own in counted.values() for line in own)], grid)
     counts = {name: grown(own, grid)[cells] for name, own in counted.items()}
     if not counts:
@@ -200,6 +201,17 @@ def _fit_cpu(
     found = least_squares(np.column_stack([np.full(len(used), step), columns]), used)
     costs.idle = found[0]
     costs.cpu = dict(zip(names, found[1:], strict=True))
+    if len(names) > 1:
+        beside, each = least_squares(np.column_stack([np.full(len(used), step), total]), used)
+        costs.overall = each, beside
+        costs.own_s["*"] = _mean(costs.own_s, costs.rates)
+
+
+def _mean(own_s: Mapping[str, float], rates: Mapping[str, float]) -> float:
+    """Of all operations, by how often each comes; infinite if that is not known of each."""
+    if not all(name in own_s for name in rates):
+        return math.inf
+    return math.fsum(own_s[name] * rate for name, rate in rates.items()) / math.fsum(rates.values())
 
 
 def _own_s(names: str, service: str, operations: Mapping[str, Operation], kept: Kept) -> float:

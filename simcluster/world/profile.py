@@ -56,6 +56,8 @@ FIGURES: dict[str, Figure] = {
     "kubelet.signal": Figure(0, 30 * SECOND, "ns", 83 * _MS, "from the wish to stop a container to its signal"),
     "node.grace": Figure(SECOND, 60 * MINUTE, "ns", 50 * SECOND, "without news until a node is unknown"),
     "node.monitor": Figure(100 * _MS, 5 * MINUTE, "ns", 5 * SECOND, "between looks at the nodes' health"),
+    "controller.qps": Figure(1, 100_000, "requests/s", 0, "of each controller's client (--kube-api-qps); 0: no limit"),
+    "controller.burst": Figure(1, 100_000, "requests", 0, "at once (--kube-api-burst); 0: half as many again as qps"),
     "kubeproxy.sync": Figure(0, 5 * MINUTE, "ns", SECOND, "least time between two writings of a node's rules"),
 }
 #: By the beginning of their names. A service is named by its workload, its program or its spans, an operation by its
