@@ -90,8 +90,8 @@ class Costs:
                           for name, one in self.cpu.items() if name not in sure]  # fmt: skip
         idle = self.idle if len(sure) == len(self.cpu) or self.overall is None else self.overall[1]
         beside = idle.value if idle is not None else 0.0
-        if self.overall is not None and "*" not in self.cpu and _is_sure(self.overall[0]):
-            sure["*"] = self.overall[0]
+        if self.overall is not None and _is_sure(self.overall[0]):  # either all of them, or one figure for any
+            sure = sure if len(sure) == len(self.cpu) else {"*": self.overall[0]}
         for names, one in sure.items():
             own_s = self.own_s.get(names, math.inf)
             if one.value > own_s:

@@ -25,7 +25,7 @@ TRUE = {
     "service.cpu.cartservice/*": 6_000_000,
     "service.idle.cartservice": 90_000_000,
     "service.memory.cartservice": 120 << 20,
-    "service.cpu.shippingservice/GetQuote": 9_000_000,
+    "service.cpu.shippingservice/*": 9_000_000,
     "service.memory.shippingservice": 40 << 20,
     "disk.write.*": 400_000,
 }
@@ -69,9 +69,9 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
 
 def test_fitted_costs_are_those_of_the_world(fitted: dict[str, int]) -> None:
     for name in ("service.cpu.cartservice/*", "service.idle.cartservice"):
-        assert fitted[name] == pytest.approx(TRUE[name], rel=0.12), name
-    quote = fitted["service.cpu.shippingservice/hipstershop.ShippingService/GetQuote"]
-    assert quote == pytest.approx(TRUE["service.cpu.shippingservice/GetQuote"], rel=0.2)
+        assert fitted[name] == pytest.approx(TRUE[name], rel=0.1), name
+    quote = fitted["service.cpu.shippingservice/GetQuote"]  # orders come in a fixed ratio: one figure for both
+    assert quote == pytest.approx(TRUE["service.cpu.shippingservice/*"], rel=0.1)
     for name in ("service.memory.cartservice", "service.memory.shippingservice"):
         assert fitted[name] == pytest.approx(TRUE[name], rel=0.05), name
 
