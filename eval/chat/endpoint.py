@@ -147,7 +147,8 @@ class Endpoint:
         self.usage.requests += 1
         with urllib.request.urlopen(request, timeout=self.timeout_s) as answer:
             found = json.loads(self._whole(answer))
-        used = found.get("usage") or {}
+        used = found.get("usage")
+        used = used if isinstance(used, dict) else {}
         prompt, completion = _tokens(used.get("prompt_tokens")), _tokens(used.get("completion_tokens"))
         self.usage.prompt += prompt
         self.usage.completion += completion
