@@ -143,10 +143,10 @@ class IncidentEnv(gymnasium.Env[Observation, Any]):
         """Do an action of either kind; what is none is answered as a shell would."""
         if isinstance(action, Mapping):
             tool, text = action.get("tool"), action.get("text")
-            known = isinstance(tool, int | np.integer) and 0 <= tool < len(TOOLS)
-            if not known or not isinstance(text, str):
+            number = int(tool) if isinstance(tool, int | np.integer) else -1
+            if not 0 <= number < len(TOOLS) or not isinstance(text, str):
                 return Outcome(f"no action: a tool from 0 to {len(TOOLS) - 1} and a text are needed\n", WRONG)
-            action = f"{TOOLS[int(tool)]} {text}"
+            action = f"{TOOLS[number]} {text}"
         if not isinstance(action, str):
             return Outcome(f"no action: a line of text is needed, not a {type(action).__name__}\n", WRONG)
         if len(action) > ACTION_MAX + len(max(TOOLS, key=len)) + 1:

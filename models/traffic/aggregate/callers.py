@@ -513,7 +513,7 @@ class Callers:
         if not self.layout.timed[edge]:
             return []
         last = max(1, int(self.layout.timeout_ticks[edge]) - 1)
-        found = (tick - (self.flying[:, :, edge] > 0.0).any(axis=1).nonzero()[0]) % self.slots
+        found = (tick - np.flatnonzero(np.any(self.flying[:, :, edge] > 0.0, axis=1))) % self.slots
         return sorted(at for at in found.tolist() if 1 <= at <= last)
 
     def _nearest(self, tick: int, edge: int, age: int, ages: list[int]) -> Iterator[Array]:

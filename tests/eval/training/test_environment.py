@@ -71,7 +71,7 @@ def test_mistakes_cost_and_get_answers(env: IncidentEnv) -> None:
     assert not finished[4]["passed"]
 
 
-def test_what_is_no_action_is_told_and_ends_nothing(env: IncidentEnv) -> None:
+def test_odd_actions_are_answered_and_end_nothing(env: IncidentEnv) -> None:
     env.reset(seed=7)
     odd = [None, 5, b"finish", ["finish"], {}, {"tool": -1, "text": ""}, {"tool": 99, "text": ""}]
     odd += [{"tool": 0, "text": None}, {"tool": "finish", "text": ""}, "kubectl " + "x" * 2_000_000]
