@@ -39,15 +39,15 @@ class RotationParams(Content):
 class SecretRotation(Mechanism):
     """A password is rotated: the store and the Secret have the new one, pods that run have the old one.
 
-    Symptoms: the program is refused by its store, though Secret and store agree; its pods run, and nothing of them is young.
-    Shows in: `password authentication failed` in the store's log, the callers' errors, the environment of the process.
+    Symptoms: the program is refused by its store, though Secret and store agree; its pods run, and none is young.
+    Shows in: `password authentication failed` in the store's log, callers' errors, the environment of the process.
     Undone by: making the pods anew, or the old password in both places.
     """
 
     sheet = DataSheet(
         layer="application",
         family="stale_secret",
-        changes=("data*", "store users*"),
+        changes=("data*", "store *users*"),
         follows="The store refuses what the pods bring until they are made anew and read the Secret again.",
         undone_by=("a restart of the pods", "the old password in Secret and store"),
         source="SREGym, secret_rotation_stale_env_credentials; kubelet, environment of containers",
