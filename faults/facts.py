@@ -102,6 +102,10 @@ def differences(place: Place, before: Mapping[str, Any] | None, after: Mapping[s
     old, new = essence(before), essence(after)
     values, changed = dict(leaves(old)), dict(leaves(new))
     for path in [path for path in {**values, **changed} if (path in values) != (path in changed)]:
+        there, other = (values, changed) if path in values else (changed, values)
+        if there[path] == {} and any(one.startswith((f"{path}.", f"{path}[")) for one in other):  # it has become fuller
+            del there[path]
+            continue
         whole = values.get(path) or changed.get(path)
         if whole and any(one.startswith(f"{path}[") for one in {**values, **changed}):  # told apart in one only
             for found, obj in ((values, old), (changed, new)):

@@ -1,6 +1,7 @@
 """What the stores of a cluster keep of who may do what, and their settings, as facts: part `store` of a workload.
 
-Paths are `users[NAME].roles`, `.password`, `.enabled`, `.superuser`, `.limit`, `.settings[KEY]`, and `settings[KEY]`.
+Paths are `users[NAME].roles`, `.password`, `.enabled`, `.superuser`, `.limit`, `.settings[KEY]`, `settings[KEY]`, and
+`locks[TABLE]` of sessions that end only when somebody ends them.
 Of one of several members of a StatefulSet they stand below `pods[NAME].`. Only of stores that run; reading changes
 nothing.
 """
@@ -11,15 +12,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from simcluster.api.objects import controller_of
+from simcluster.engine import SECOND
 from simcluster.faults.devices import NoKnob, Values
 from simcluster.faults.facts import Place, leaves, segments
 from simcluster.faults.target import FaultTarget
 from simcluster.models.apps.stores.accounts import Account
+from simcluster.models.apps.stores.postgres import PostgresProgram
 from simcluster.models.apps.stores.program import StoreProgram
 from simcluster.models.machine.container import Sandbox
 from simcluster.models.machine.machine import Machine
 
 PART = "store"
+#: Who holds a lock so long has forgotten it; others come and go.
+_LASTING_NS = 3600 * SECOND
 #: What a store counts or finds out by itself and keeps among its settings.
 _OWN = ("maxmemory-clients",)
 
@@ -33,7 +38,7 @@ def facts_of(target: FaultTarget) -> dict[Place, Values]:
         for name, account in (program.contents.accounts.users if program.contents is not None else {}).items():
             values |= dict(leaves(_said(account), f"users[{name}]"))
         settings = {key: value for key, value in _settings(program).items() if key not in _OWN}
-        values |= {f"settings[{key}]": value for key, value in settings.items()}
+        values |= {f"settings[{key}]": value for key, value in settings.items()} | _locks(program)
         found[place] = {**found.get(place, {}), **{f"{prefix}{path}": value for path, value in values.items()}}
     return found
 
@@ -51,6 +56,8 @@ def put(target: FaultTarget, place: Place, values: Mapping[str, Any]) -> None:
         kind, name, *rest = segments(own)
         if kind == "settings":
             _set(program, name, value)
+        elif kind == "locks":
+            _let_go(program, name)
         else:
             _set_user(program, name, rest, value)
 
@@ -88,6 +95,20 @@ def _prefix(target: FaultTarget, sandbox: Sandbox) -> str:
 def _settings(program: StoreProgram) -> dict[str, str]:
     found = getattr(program, "config", None) or getattr(program, "settings", None)
     return found if isinstance(found, dict) else {}
+
+
+def _locks(program: StoreProgram) -> Values:
+    sessions = program.sessions.values() if isinstance(program, PostgresProgram) else ()
+    lasting = [one for one in sessions if not 0 <= one.until_ns - one.begun_ns < _LASTING_NS]
+    return {f"locks[{table}]": mode for one in lasting for table, mode in one.locks}
+
+
+def _let_go(program: StoreProgram, table: str) -> None:
+    """End who holds a lock on a table. Raises NoKnob: nobody takes one for others."""
+    if not isinstance(program, PostgresProgram):
+        raise NoKnob(f"no lock on {table} can be taken")
+    for pid in [pid for pid, one in program.sessions.items() if any(name == table for name, _ in one.locks)]:
+        program.end_session(pid)
 
 
 def _said(account: Account) -> Values:

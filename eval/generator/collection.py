@@ -81,8 +81,8 @@ _CASES: dict[tuple[str, str, str], dict[str, int]] = {
     (BOUTIQUE, "startup", _PARTIAL): {
         "image_registry_dns_failure": 13,
         "incorrect_image_reference": 28,
-        # Three more than there, in place of volume_mount_permission_denied, which is not here: files have no owners.
-        "missing_image_pull_secret": 21,
+        "missing_image_pull_secret": 18,
+        "volume_mount_permission_denied": 3,
     },
     (BOUTIQUE, "runtime", _RESTARTS): {
         "liveness_probe_incorrect_port": 8,

@@ -46,6 +46,8 @@ REPAIRS = 3
 MENDED = "330s"
 #: How long users are kept away: longer than any caller waits for an answer and asks again.
 AWAY = "120s"
+#: How much longer a controller may wait that was refused again and again (client-go's rate limiter: 1000 s at most).
+BACKED_OFF = "670s"
 #: What a cluster adds to an object by itself.
 _OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
 #: Kinds that programs read when they start: who mends one makes its readers anew.
@@ -300,7 +302,8 @@ def restored(fork: Mended) -> Finding:
 
     Where programs have forgotten meanwhile what they agreed on when they started (who is registered where), that is not
     enough: then pods that have lived through the incident are made anew besides. Where what the incident set going
-    keeps itself going (callers that ask again and again), users are kept away for a while.
+    keeps itself going (callers that ask again and again), users are kept away for a while; and where a controller was
+    refused pods so often that it asks seldom, it is waited for.
     """
     name = "what its record says mends it"
     wrong = (*fork.incident.facts(harmless=False), *fork.incident.lost())
@@ -308,17 +311,31 @@ def restored(fork: Mended) -> Finding:
         restore(fork.world, [fact for fact in wrong if fact.place.kind != IMAGE])
     except NoKnob as error:
         return Finding(name, True, f"it cannot be mended by anybody: {error}")
-    first, anew, shed = fork, fork.fork(), fork.fork()
+    first, late, anew, shed = fork, fork.fork(), fork.fork(), fork.fork()
     first.wait(MENDED)
     verdict = first.examined()
     if verdict.passed:
         return Finding(name, True)
-    for said, other, how in (("pods made anew", anew, _pods_anew), ("users kept away for a while", shed, _users_away)):
+    for said, other, how in (
+        ("controllers that come back to it", late, _backed_off),
+        ("pods made anew", anew, _pods_anew),
+        ("users kept away for a while", shed, _users_away),
+    ):
         if how(other):
             other.wait(MENDED)
             if other.examined().passed:
                 return Finding(f"{name}, and {said}", True, verdict.why_not)
     return Finding(name, False, verdict.why_not)
+
+
+def _backed_off(fork: Mended) -> bool:
+    """Let the longest back-off of a controller pass; whether one was refused a pod."""
+    sets = fork.world.api.store.objects("replicasets.apps", fork.task.namespace)
+    conditions = [one for each in sets for one in (each.get("status") or {}).get("conditions") or ()]
+    refused = any((one["type"], one["status"]) == ("ReplicaFailure", "True") for one in conditions)
+    if refused:
+        fork.wait(BACKED_OFF)
+    return refused
 
 
 def _pods_anew(fork: Mended) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
-from simcluster.api.objects import name_of
+from simcluster.api.objects import controller_of, name_of
 from simcluster.apps.cases import case_of as app_case
 from simcluster.apps.registry import applications
 from simcluster.control.volumes.attachable import volume_of_claim
@@ -264,7 +264,7 @@ def check_pair(app: str, pair: Pair, seed: int = 0, library: Library | None = No
                 break
             return ProofReport("pair", pair.id, seed, (Finding("the incident is possible", False, str(error)),))
         else:
-            return ProofReport("pair", pair.id, seed, tuple(_findings(episode, seed)))
+            return ProofReport("pair", pair.id, seed, tuple(_findings(episode, seed, one)))
     return ProofReport("pair", pair.id, seed, (Finding(UNNOTICED, True, why),))
 
 
@@ -285,9 +285,20 @@ def drawn_proof(fault: str, seed: int, library: Library | None = None) -> tuple[
     return ()
 
 
-def _findings(episode: Episode, seed: int) -> Iterator[Finding]:
+def _owner(episode: Episode, pair: Pair) -> str:
+    """Whose object it is: an operator's custom resource, say, which knows how it has to be; empty if nobody's."""
+    found = pair.ref.find(episode.world.api, pair.namespace or episode.task.namespace)
+    owner = None if found is None else controller_of(found)
+    return f"{owner['kind']}/{owner['name']}" if owner is not None else ""
+
+
+def _findings(episode: Episode, seed: int, pair: Pair) -> Iterator[Finding]:
     yield Finding("users or the monitor notice", True, episode.alert.partition("\n")[0])
     still = episode.incident.still_present()
+    owner = "" if still else _owner(episode, pair)
+    if owner:
+        yield Finding(OVER, True, f"{owner} has set {pair.ref} back")
+        return
     yield Finding("every cause stands", bool(still), "; ".join(still))
     verdict = episode.fork().examined()
     yield Finding("noop is refused", not verdict.passed, verdict.why_not)

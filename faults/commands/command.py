@@ -94,7 +94,8 @@ class Command(Mechanism):
         else:
             code, said = self._exec(target)
         if code:
-            raise ImpossibleTarget(f"{' '.join(self.params.words)} fails on {self.ref}: {said.strip()[-300:]}")
+            why = said.strip()[-300:] or f"exit status {code}, and it says nothing"
+            raise ImpossibleTarget(f"{' '.join(self.params.words)} fails on {self.ref}: {why}")
 
     def still_present(self, target: FaultTarget) -> str:
         """Everything that it changed and that can be looked at is as it left it."""

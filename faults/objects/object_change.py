@@ -31,6 +31,8 @@ _APPLIES = "kubectl-client-side-apply"
 #: The annotation of `kubectl rollout restart` (kubectl, pkg/polymorphichelpers/objectrestarter.go).
 _RESTARTED = "kubectl.kubernetes.io/restartedAt"
 _DETAILS_MAX = 3
+#: What the API server says of a number where it wants a text, and what an author of YAML does about it.
+_NUMBER, _AS_TEXT = "cannot unmarshal number", "; write the number in quotes, and so the default of an input: '1'"
 #: Who makes an object anew asks so often, and so many times, whether the old one is gone.
 _GONE_EVERY_NS = 250 * MILLISECOND
 _GONE_TRIES = 19
@@ -268,7 +270,8 @@ class ObjectChange(Mechanism):
         try:
             vetted = vet(entry, self._manifest(target) if wanted is None else wanted, "Strict").object
         except ApiError as error:
-            raise ImpossibleTarget(f"{self.ref}: {error.message}") from None
+            hint = _AS_TEXT if _NUMBER in error.message else ""
+            raise ImpossibleTarget(f"{self.ref}: {error.message}{hint}") from None
         default(entry, vetted)
         causes = refuse_create(entry, vetted) if wanted is None else refuse_update(entry, vetted, self.object(target))
         if causes:

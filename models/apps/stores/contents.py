@@ -53,7 +53,10 @@ class Contents:
         position: bytes of log written in all (an LSN).
         settings: changed at run time and kept (ALTER SYSTEM, CONFIG REWRITE).
         keys: of caches: bytes of the last snapshot.
+        owner: the user whose files they are; None: nobody asks.
     """
+
+    owner: int | None = None
 
     def __init__(self, kind: str, version: str, key: int = 0) -> None:
         self.kind = kind

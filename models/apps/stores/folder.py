@@ -3,6 +3,10 @@
 A path in a container is a path of the host: below a volume's own (a claim's, a hostPath's), below the
 kubelet's folder (an emptyDir), or in the container's writable layer. Reads and writes go to the file
 system that is mounted there; a machine without disks answers at once.
+
+The files belong to the user who made them. Another one than root may not touch them, unless the pod has an fsGroup (for
+which the kubelet gives the files of a volume to the group) or root's entry point gives them to the server's user first.
+Left out: which of the pod's groups is the fsGroup, and volumes that support none.
 """
 
 from __future__ import annotations
@@ -27,6 +31,10 @@ _NOTHING = Latency(0, 0.0, 0)
 MOST_CALLS = 1000
 #: Bytes of a text file that are kept.
 MOST_TEXT = 256 << 10
+#: root, and whom the entry points of the images of stores make of it (docker-library: mongodb, mysql, postgres, redis).
+ROOT, SERVER = 0, 999
+#: Volumes whose files the kubelet gives to the fsGroup.
+GROUPED = ("persistentVolumeClaim", "emptyDir")
 #: What a machine without disks answers.
 IDEAL = IoShare(_NOTHING, _NOTHING, _NOTHING, 0.0, 1.0, 0, (), (), "", "")
 
@@ -45,6 +53,7 @@ class DataFolder:
         self.path = path.rstrip("/") or "/"
         self.comm = comm or container.comm
         self.mount = _mount_of(container, self.path)
+        self._uid = container.uid
         self.host_path = _host_path(container, self.path, self.mount)
 
     @property
@@ -64,6 +73,17 @@ class DataFolder:
             return True
         files = self.files
         return files is not None and files.read_only
+
+    @property
+    def denied(self) -> bool:
+        """Whether the files in it are another user's."""
+        contents = self.layer().held.get(self.path)
+        owner = contents.owner if isinstance(contents, Contents) else None
+        return owner is not None and self._uid not in (owner, ROOT) and not self._grouped
+
+    @property
+    def _grouped(self) -> bool:
+        return self.mount is not None and self.mount.source in GROUPED and bool(self._container.spec.groups)
 
     def layer(self) -> Layer:
         """What was written to where the folder lies."""
@@ -85,7 +105,11 @@ class DataFolder:
         return found if files is None or files.exists(self.file(marker)) else None
 
     def keep(self, contents: Contents) -> None:
-        """A store begins to keep its data here."""
+        """A store begins to keep its data here, or has opened them: they are its user's."""
+        if self._uid != ROOT:
+            contents.owner = self._uid
+        elif not self._container.spec.command:  # the image's entry point: chown, gosu
+            contents.owner = SERVER
         self.layer().held[self.path] = contents
 
     def restored(self, database: str) -> bool:
@@ -115,8 +139,8 @@ class DataFolder:
 
     def allocate(self, name: str, size: int) -> str:
         """Make a file of a size, or grow it; an error's name or ""."""
-        if self.read_only:
-            return "EROFS"
+        if self.read_only or self.denied:
+            return "EROFS" if self.read_only else "EACCES"
         files = self.files
         if files is None:
             return ""
@@ -135,8 +159,8 @@ class DataFolder:
 
     def write(self, name: str, offset: int, size: int) -> IoOutcome:
         """Write to a file and wait until it is on the disk."""
-        if self.read_only:
-            return IoOutcome(0, "EROFS")
+        if self.read_only or self.denied:
+            return IoOutcome(0, "EROFS" if self.read_only else "EACCES")
         files = self.files
         if files is None:
             return IoOutcome(0)
@@ -175,6 +199,8 @@ class DataFolder:
         share = load_file(files, f"{self._container.container_id}/{part}", demand)
         if self.read_only and not share.write_error:
             share = share._replace(write_error="EROFS")
+        if self._uid != ROOT and not share.write_error and self.denied:
+            share = share._replace(write_error="EACCES")
         kernel = self._container.kernel
         return share if kernel is None or not kernel.syscalls.rules else self._injected(share, demand, kernel.syscalls)
 

@@ -142,7 +142,7 @@ class MongodProgram(StoreProgram):
         assert self.folder is not None
         folder = self.folder
         contents = folder.contents(CATALOG)
-        if folder.read_only:
+        if folder.read_only or folder.denied:  # both are EACCES or EROFS to open(2), and one text
             return self._cannot_start(f"Attempted to create a lock file on a read-only directory: {folder.path}")
         delay = 0
         first = contents is None
@@ -155,6 +155,8 @@ class MongodProgram(StoreProgram):
             folder.keep(contents)
         elif not self._understands(contents):
             return 0
+        else:
+            folder.keep(contents)
         self.contents = contents
         cache = PageCache(self.cache_bytes(), RULES.page)
         self.storage = WiredTiger(folder, contents, cache, RULES, self.io_models())

@@ -21,7 +21,11 @@ _PAGE = 32 << 10
 _UNIX_EPOCH_NS = -parse_rfc3339("1970-01-01T00:00:00Z")
 #: strerror texts.
 ERRNO = {"EIO": (5, "Input/output error"), "ENOSPC": (28, "No space left on device")}
-ERRNO |= {"EROFS": (30, "Read-only file system"), "ENOENT": (2, "No such file or directory")}
+ERRNO |= {
+    "EACCES": (13, "Permission denied"),
+    "EROFS": (30, "Read-only file system"),
+    "ENOENT": (2, "No such file or directory"),
+}
 _FASSERT = "src/mongo/db/storage/wiredtiger/wiredtiger_util.cpp"
 
 

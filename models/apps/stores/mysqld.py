@@ -142,11 +142,24 @@ class MysqldProgram(StoreProgram):
         assert self.folder is not None
         contents = self.folder.contents(SYSTEM)
         delay = 0
+        if self.folder.denied:
+            where = f"{self.folder.path}/is_writable"
+            self.container.write(
+                f"mysqld: Can't create/write to file '{where}' (OS errno 13 - Permission denied)", "stderr"
+            )
+            self.say(
+                "ERROR", "MY-010187", "Server", f"Could not open file '{where}' for error logging: Permission denied"
+            )
+            self.say("ERROR", "MY-010119", "Server", "Aborting")
+            self.container.exit(1)
+            return FAILING
         if contents is None:
             contents = self._initialise()
             if contents is None:
                 return 0
             delay = 4 * SECOND
+        else:
+            self.folder.keep(contents)
         self.contents = contents
         pool = size_of(self.settings["innodb_buffer_pool_size"]) or 128 << 20
         cache = PageCache(pool, PAGE, direct=self._flush_method().startswith("O_DIRECT"))

@@ -190,6 +190,11 @@ class PostgresProgram(StoreProgram):
         assert self.folder is not None
         contents = self.folder.contents(CONTROL)
         delay = 0
+        if self.folder.denied:
+            self.say("FATAL", f'data directory "{self.folder.path}" has wrong ownership')
+            self.say("HINT", "The server must be started by the user that owns the data directory.")
+            self.container.exit(1)
+            return FAILING
         if contents is None:
             contents = self._initdb()
             if contents is None:
@@ -203,6 +208,7 @@ class PostgresProgram(StoreProgram):
             if contents.version != self.version.split(".")[0]:
                 self._incompatible(contents)
                 return 0
+            self.folder.keep(contents)
         self.contents = contents
         cache = PageCache(size_of(self.settings["shared_buffers"], PAGE) or 128 << 20, PAGE)
         self.storage = HeapStorage(self.folder, contents, cache, self.rules(), self.io_models())

@@ -397,7 +397,7 @@ class RedisProgram(StoreProgram):
             self.save_error = ERRNO[outcome.error][1]
             where = f"(in server root dir {self.config['dir']})"
             text = f"Write error saving DB on disk(rdbSaveRio): {self.save_error}"
-            if outcome.error == "EROFS":
+            if outcome.error in ("EROFS", "EACCES"):
                 text = f"Failed opening the temp RDB file temp-{pid}.rdb {where} for saving: {self.save_error}"
             self.container.write(f"{stamp} {text}")
             return self.save_error

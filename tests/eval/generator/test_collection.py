@@ -16,7 +16,7 @@ from simcluster.faults import registry
 def test_it_has_as_many_instances_as_the_data_set_and_every_type_is_a_fault() -> None:
     assert WHOLE == 656
     assert Counter(one.app for one in TYPES for _ in range(one.cases)) == {"online-boutique": 452, "train-ticket": 204}
-    assert len({one.label for one in TYPES}) == 48
+    assert len({one.label for one in TYPES}) == 49
     for one in TYPES:
         assert registry.load(one.label).id
 
