@@ -233,9 +233,10 @@ def test_a_sidecar_prints_what_is_added_to_a_file() -> None:
 
 def test_half_a_surrogate_in_a_patch_is_no_character() -> None:
     box = simcluster.sandbox(nodes=1)
-    said = box.sh("""kubectl patch configmap kube-root-ca.crt -p '{"data":{"a":"\\udfff"}}'""")
-    assert said.stdout == "configmap/kube-root-ca.crt patched\n"
-    assert box.kubectl("get configmap kube-root-ca.crt -o jsonpath={.data.a}").stdout == "\ufffd"
+    box.kubectl("create configmap plain")
+    said = box.sh("""kubectl patch configmap plain -p '{"data":{"a":"\\udfff"}}'""")
+    assert said.stdout == "configmap/plain patched\n"
+    assert box.kubectl("get configmap plain -o jsonpath={.data.a}").stdout == "\ufffd"
 
 
 def test_interpreters_inside_of_containers() -> None:
