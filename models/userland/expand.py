@@ -11,8 +11,10 @@ from simcluster.models.userland.arithmetic import ArithmeticProblem, evaluate
 from simcluster.models.userland.braces import braced
 from simcluster.models.userland.face import Face
 from simcluster.models.userland.lexer import Code, Part, Word, keyed
-from simcluster.models.userland.outcome import fitting
+from simcluster.models.userland.outcome import Exhausted, fitting
 
+#: Characters of the elements that a builtin declares at once, at most.
+_MOST_ELEMENTS = 500_000
 _QUOTED, _LITERAL, _EXPANDED, _BREAK = "quoted", "literal", "expanded", "break"
 Piece = tuple[str, str]  # mode and text
 _BLANKS = " \t\n"
@@ -117,7 +119,10 @@ class Expander(ABC):
             elif kind == "proc":
                 pieces.append((_QUOTED, self.channel(part[1], part[2])))
             elif kind == "array":
-                pieces.append((_QUOTED, "(" + " ".join(self._element(each) for each in part[1]) + ")"))
+                text = " ".join(self._element(each) for each in part[1])
+                if len(text) > _MOST_ELEMENTS:
+                    raise Exhausted
+                pieces.append((_QUOTED, f"({text})"))
             else:
                 pieces.extend(self._variable(part))
         return pieces

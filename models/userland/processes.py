@@ -143,7 +143,7 @@ class Processes(ABC):
             return
         if outcome.then:
             process.turns += 1
-            if process.turns < TURNS_MAX and not self.cutting:
+            if (process.turns < TURNS_MAX or self.lasts) and not self.cutting:
                 call = Call(
                     self.place,
                     list(outcome.then),

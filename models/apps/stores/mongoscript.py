@@ -99,7 +99,8 @@ class Documents(Host):
         return self.ask([(name, list(args))])
 
     def ask(self, calls: list[tuple[str, list[Any]]]) -> Any:
-        """What a method and those of its cursor give."""
+        """What a method and those of its cursor give; who looks through many documents has done many steps."""
+        self._script.spend(5 + self._shell.held(self._database, self.name) // 10)
         return self._shell.on_collection(self._database, self.name, calls)
 
     def apply(self, function: Any, args: list[Any]) -> Any:

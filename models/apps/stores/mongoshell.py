@@ -180,6 +180,11 @@ class MongoShell:
         finally:
             self.database = before
 
+    def held(self, database: str, name: str) -> int:
+        """How many documents of people a collection has."""
+        found = self._contents().databases.get(database)
+        return 0 if found is None else len(found.collections.get(name, ()))
+
     def replica_set(self, method: str, *_: Any) -> object:
         """`rs.METHOD()` of a server that is no member of a set. Raises ScriptError."""
         begins = "This node was not started with replication enabled." if method == "initiate" else ""

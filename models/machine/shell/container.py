@@ -199,6 +199,7 @@ class _ContainerRunner(Shell):
 
     def __init__(self, program: ShellProgram) -> None:
         super().__init__(ContainerPlace(program.container))
+        self.place.follows = True  # type: ignore[attr-defined]
         self.container = program.container
         self.program = program
         self.alarms: list[Timer] = []

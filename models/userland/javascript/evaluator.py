@@ -197,7 +197,11 @@ class Script:
     # Statements.
 
     def _count(self) -> None:
-        self.steps += 1
+        self.spend(1)
+
+    def spend(self, steps: int) -> None:
+        """So many steps more. Raises Exhausted."""
+        self.steps += steps
         if self.steps > MOST_STEPS:
             raise Exhausted("", "Killed")
 

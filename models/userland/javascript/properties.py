@@ -255,11 +255,16 @@ def _replaced(script: Script, text: str, what: Any, by: Any) -> str:
             pattern = compile_pattern(str(what["$regex"]), "P", ignore_case="i" in str(what.get("$options", "")))
         except RegexError as problem:
             raise ScriptError("SyntaxError", f"Invalid regular expression: {problem}") from None
-        found = list(pattern.iterate(text))
-        for match in reversed(found if "g" in str(what.get("$options", "")) else found[:1]):
+        script.spend(len(text) // 20)
+        every, parts, at = "g" in str(what.get("$options", "")), list[str](), 0
+        for match in pattern.iterate(text):
+            script.spend(1)
             new = script.call(by, list(match.groups)) if isinstance(by, Function | Native) else by
-            text = text[: match.start] + text_of(new) + text[match.end :]
-        return bounded(text)
+            parts += [text[at : match.start], text_of(new)]
+            at = match.end
+            if not every:
+                break
+        return bounded("".join(parts) + text[at:])
     return bounded(text.replace(text_of(what), text_of(by), 1))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+from simcluster.engine import SECOND
 from simcluster.models.userland.escapes import byte, joined, raw
 from simcluster.models.userland.options import Options, parse
 from simcluster.models.userland.outcome import FOREVER_NS, ROOM, Exhausted, Outcome, fitting
@@ -180,6 +182,9 @@ def tail(call: Call) -> Outcome:
     if problem:
         return call.wrong(problem)
     names = list(given.words)
+    follows = given.has("f", "F") and getattr(call.place, "follows", False)
+    if follows and names and not all(call.path(name).startswith("/dev/") for name in names):
+        return _followed(call, names, count, unit)
     out: list[str] = []
     many = (len(names) > 1 or given.has("v")) and not given.has("q")
     for name, text in call.inputs(names, "cannot open '{name}' for reading: {problem}"):
@@ -190,6 +195,21 @@ def tail(call: Call) -> Outcome:
     if given.has("f") and not out and call.said:
         call.complain("no files remaining")
     return call.done(fitting("".join(out)))
+
+
+def _followed(call: Call, names: list[str], count: str, unit: str) -> Outcome:
+    """`-f` of a container's own process: what is there, and a second later what has been added since."""
+    said = call.stdin()
+    before: dict[str, int] = json.loads(said)["tailed"] if said.startswith('{"tailed"') else {}
+    out, seen = "", dict[str, int]()
+    for name in names:
+        found = call.look(name)
+        text = call.read(name) if found is not None and not found.is_folder else ""
+        known = before.get(name)
+        out += _last(text, count, unit) if known is None else text[known if known <= len(text) else 0 :]
+        seen[name] = len(text)
+    state = json.dumps({"tailed": seen})
+    return Outcome(fitting(out), "", 0, SECOND, then=("tail", *call.args), then_stdin=state)
 
 
 def _last(text: str, count: str, unit: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from simcluster.api.objects import Json
@@ -29,6 +30,7 @@ FLAGS = (
     Flag("type", default="strategic"),
 )
 
+_LONE = re.compile("[\ud800-\udfff]")
 _TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
 
 
@@ -61,7 +63,9 @@ def _parsed(invocation: Invocation, arguments: Arguments) -> Any:
     if text.lstrip().startswith("{"):
         # What looks like JSON goes to the server as it is, right or wrong.
         try:
-            return json.loads(text)
+            value = json.loads(text)
+            # Go's JSON has no halves of surrogate pairs.
+            return json.loads(_LONE.sub("\ufffd", json.dumps(value, ensure_ascii=False))) if "\\u" in text else value
         except ValueError:
             return text.encode()
     try:

@@ -212,6 +212,33 @@ def test_an_image_that_nobody_described_says_what_it_answered_and_why_not() -> N
     assert any("connect: connection refused" in line for line in lines)
 
 
+def test_a_sidecar_prints_what_is_added_to_a_file() -> None:
+    box = simcluster.sandbox(nodes=1)
+    shared = {"image": "busybox:1.36", "volumeMounts": [{"name": "log", "mountPath": "/log"}]}
+    writes = ["sh", "-c", "while true; do date >> /log/a.log; sleep 1; done"]
+    containers = [
+        {"name": "app", "command": writes, **shared},
+        {"name": "side", "command": ["tail", "-n", "+1", "-F", "/log/a.log"], **shared},
+        {"name": "kept", "command": ["tail", "-f", "/dev/null"], **shared},
+    ]
+    spec = {"containers": containers, "volumes": [{"name": "log", "emptyDir": {}}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "two"}, "spec": spec}
+    box.kubectl("apply -f -", stdin=json.dumps(pod))
+    box.wait("90s")
+    said = box.kubectl("logs two -c side").stdout
+    assert len(said.splitlines()) > 75
+    assert box.kubectl("exec two -c app -- cat /log/a.log").stdout.startswith(said)
+    assert "3/3" in box.kubectl("get pod two").stdout
+
+
+def test_half_a_surrogate_in_a_patch_is_no_character() -> None:
+    box = simcluster.sandbox(nodes=1)
+    box.kubectl("create configmap plain")
+    said = box.sh("""kubectl patch configmap plain -p '{"data":{"a":"\\udfff"}}'""")
+    assert said.stdout == "configmap/plain patched\n"
+    assert box.kubectl("get configmap plain -o jsonpath={.data.a}").stdout == "\ufffd"
+
+
 def test_interpreters_inside_of_containers() -> None:
     box, _ = lab()
     assert box.kubectl("exec python-server -- python3 -c 'print(6 * 7)'").stdout == "42\n"

@@ -56,7 +56,7 @@ def test_mistakes(source: str, kind: str, said: str) -> None:
     "source",
     ["while (true) {}", "let s = 'a'; while (true) s += s", "let a = []; for (;;) a.push(1)", "'x'.repeat(1e9)",
      "try { while (true) {} } catch (e) { 1 }", "Array(1e9)", "let a = []; a[1e9] = 1",
-     "let a = [1]; for (;;) a = [...a, ...a]"],
+     "let a = [1]; for (;;) a = [...a, ...a]", "let s = 'x'; for (;;) s = s.replace(/x/g, 'xx')"],
 )  # fmt: skip
 def test_what_would_not_end_is_ended(source: str) -> None:
     with pytest.raises(Exhausted):
