@@ -4,8 +4,9 @@
     python -m simcluster.eval.report.difficulty DIR...
 
 puts the runs of run directories into a file of counts, by task and agent, beside those that are in it; a task's runs of
-an agent replace older ones. It prints how many of their runs the agents pass, with Wilson intervals. `simcluster list tasks --json` shows the figure: 0 if all of these agents pass all runs, 1
-if none passes any, each agent counting alike. The `expert` knows the answer and counts for nothing.
+an agent replace older ones. It prints how many of their runs the agents pass, with Wilson intervals. `simcluster list
+tasks --json` shows the figure: 0 if all of these agents pass all runs, 1 if none passes any, each agent counting alike.
+The `expert` knows the answer and counts for nothing.
 """
 
 from __future__ import annotations
