@@ -1,9 +1,9 @@
 """Whether the age of an object, its last change or who made that singles out what an incident was aimed at.
 
-At the page all objects of the application's namespace are ranked, the youngest first: by creation (pods and
-ReplicaSets count as their workload), and by the last change that a hand made (`managedFields`, without what controllers
-and kubelets write). Of a fair incident the culprit is first as often as any other component is that was touched in the
-last hour.
+At the page all objects of the application's namespace that were touched in the last hour are ranked, the youngest
+first: by creation (pods and ReplicaSets count as their workload), and by the last change that a hand made
+(`managedFields`, without what controllers and kubelets write). Of fair incidents the culprit is first as often as any
+other of them, neither more often nor less, and its place among them is any: half of them are younger on average.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KINDS = (
 MACHINES = ("kube-controller-manager", "kubelet", "kube-scheduler", "kube-apiserver")
 #: What was touched since then is one of what an operator looks at.
 RECENT_NS = HOUR
-#: So many standard deviations above chance are no chance.
+#: So many standard deviations from chance are no chance.
 SIGMAS = 2.0
 
 
@@ -45,21 +45,45 @@ class Looked(Protocol):
 
 
 class Ranked(NamedTuple):
-    """One way to rank: whose is first, how many components were touched lately, and whether the first is a culprit."""
+    """A culprit's place among what was touched lately, in one way to rank: 0 is the youngest."""
 
     by: str
-    first: str
+    place: int
     touched: int
-    culprit: bool
 
     @property
     def chance(self) -> float:
         """How often a culprit would be first by chance."""
-        return 1 / max(self.touched, 1)
+        return 1 / self.touched
+
+    @property
+    def depth(self) -> float:
+        """Where among them it is, from 0 (the youngest) to 1."""
+        return (self.place + 0.5) / self.touched
+
+
+class Verdict(NamedTuple):
+    """What chance says of many places: how often the culprit was first, how often it would be, and how far off is
+    chance still; and the mean of its depths, and how far from a half is chance still.
+    """
+
+    first: int
+    expected: float
+    first_within: float
+    depth: float
+    depth_within: float
+
+    @property
+    def fair(self) -> bool:
+        """Whether all that is chance."""
+        return abs(self.first - self.expected) <= self.first_within and abs(self.depth - 0.5) <= self.depth_within
 
 
 def ranked(episode: Looked) -> list[Ranked]:
-    """The culprit's rank by creation and by the last change of a hand; none if it is no object of the namespace."""
+    """The culprit's place by creation and by the last change of a hand; none where it was not touched so lately.
+
+    Of several culprits the youngest counts.
+    """
     task = episode.task
     guilty = {
         f"{aim.kind}/{aim.name}"
@@ -77,23 +101,31 @@ def ranked(episode: Looked) -> list[Ranked]:
         for field in meta.get("managedFields") or ():
             if field["manager"] not in MACHINES and "time" in field and of == f"{obj['kind']}/{meta['name']}":
                 changed[of] = max(changed.get(of, 0), parse_rfc3339(field["time"]))
+    since_ns = episode.world.now - RECENT_NS
     return [
-        _rank(by, instants, guilty, episode.world.now - RECENT_NS)
+        found
         for by, instants in (("creation", created), ("change", changed))
+        for found in _placed(by, {one: at for one, at in instants.items() if at >= since_ns}, guilty)
     ]
 
 
-def _rank(by: str, instants: dict[str, int], guilty: set[str], since_ns: int) -> Ranked:
+def _placed(by: str, instants: dict[str, int], guilty: set[str]) -> Iterator[Ranked]:
     order = sorted(instants, key=lambda one: (-instants[one], one))
-    return Ranked(by, order[0], sum(at >= since_ns for at in instants.values()), order[0] in guilty)  # integers
+    places = [order.index(one) for one in sorted(guilty) if one in instants]
+    if places:
+        yield Ranked(by, min(places), len(order))
 
 
-def verdict(found: Iterable[Ranked]) -> tuple[int, float, float]:
-    """How often a culprit was first, how often it would be by chance, and the most that is still chance."""
+def verdict(found: Iterable[Ranked]) -> Verdict:
+    """Whether places are what chance gives. The places of several culprits are not: the youngest of them counts."""
     rows = list(found)
     chances = [one.chance for one in rows]
-    expected, variance = math.fsum(chances), math.fsum(p * (1 - p) for p in chances)
-    return sum(one.culprit for one in rows), expected, expected + SIGMAS * math.sqrt(variance)  # integers
+    spread = math.sqrt(math.fsum(p * (1 - p) for p in chances))
+    # a place drawn from n with equal chances has the variance (n^2 - 1) / 12 n^2
+    depths = math.sqrt(math.fsum((1 - p * p) / 12 for p in chances)) / max(1, len(rows))
+    mean = math.fsum(one.depth for one in rows) / len(rows) if rows else 0.5
+    first = sum(one.place == 0 for one in rows)  # integers
+    return Verdict(first, math.fsum(chances), SIGMAS * spread, mean, SIGMAS * depths)
 
 
 def alone(episode: Looked) -> list[str]:

@@ -1,10 +1,12 @@
 """What others do in the minutes of an incident: changes that hurt nobody, drawn by the seed and the task.
 
-The cause of an incident is rarely the only change of its hour, nor the last. So others roll out a program again that
-has nothing to do with what is broken, note something on another object of the kind that the incident is aimed at, by
-the field manager that the incident has, and make a ConfigMap that nothing reads; some of it before the cause, some
-after. They are steps of the incident that are harmless (`IncidentStep.drawn`): a judge leaves them alone, and a healthy
-twin has none of them. What noise must spare (`noise/spared.py`) they do not restart.
+The cause of an incident is rarely the only change of its hour, and nothing says which of them it is. So others roll
+out a program again that has nothing to do with what is broken, note something on another object of the kind that the
+incident is aimed at, by the field manager that the incident has, and make a ConfigMap that nothing reads. When they do
+does not depend on the cause: as of independent Poisson processes, its place among all changes of the time is any with
+the same chance, from the first to the last. They are steps of the incident that are harmless (`IncidentStep.drawn`): a
+judge leaves them alone, and a healthy twin has none of them. What noise must spare (`noise/spared.py`) they do not
+restart.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Faults that are circumstances: an object is made, one is noted on, a workload is rolled out again.
 MADE, NOTED, ROLLED = "object_made", "object_noted", "workload_restart"
-#: How many Deployments are rolled out again after the last cause, and how many objects are noted on: equal chances.
+#: How many Deployments are rolled out again, and how many objects are noted on: equal chances.
 ROLLOUTS, NOTES = (1, 1, 2), (1, 1, 2)
 #: Chance of a ConfigMap.
 MADE_CHANCE = 0.6
@@ -91,9 +93,10 @@ def _deeds(task: Task, world: World, stream: Stream, library: Library | None) ->
     )
     free = [name_of(one) for one in deployments(world, task.namespace, spared) if not _keeps_data(one)]
     stream.shuffle(free)
+    later = stream.uniform()  # the share of the time that is after the cause: any
     for name in free[: stream.choice(ROLLOUTS)]:
         hand = {"user": stream.choice(people), "manager": "kubectl-rollout"}
-        yield _step(ROLLED, last + _seconds(stream, *AFTER_S), hand, Aim(kind="Deployment", name=name), {})
+        yield _step(ROLLED, _around(stream, later, first, last), hand, Aim(kind="Deployment", name=name), {})
     notes = list(_NOTES)  # no two of one kind: the second would change nothing
     stream.shuffle(notes)
     for key, values in notes[: stream.choice(NOTES)]:
@@ -101,12 +104,12 @@ def _deeds(task: Task, world: World, stream: Stream, library: Library | None) ->
         hand = {"user": stream.choice(people), "manager": mechanism_of(cause, task.namespace, library).deployer.manager}
         aim = _like(task, cause, world, stream)
         if aim is not None:
-            at = _around(stream, first, last)
+            at = _around(stream, later, first, last)
             yield _step(NOTED, at, hand, aim, {"set": {f"metadata.annotations.{key}": stream.choice(values)}})
     if stream.chance(MADE_CHANCE):
         name, data = stream.choice(_MAPS)
         hand = {"user": stream.choice(people), "manager": stream.choice(_MANAGERS)}
-        at = _around(stream, first, last)
+        at = _around(stream, later, first, last)
         yield _step(MADE, at, hand, Aim(kind="ConfigMap", name=name), {"create": {"data": dict(data)}})
 
 
@@ -142,9 +145,9 @@ def _others(task: Task, aim: Aim, world: World) -> list[str]:
     ]
 
 
-def _around(stream: Stream, first: int, last: int) -> int:
-    """Before the first step or after the last, by equal chances."""
-    if stream.chance(0.5):
+def _around(stream: Stream, later: float, first: int, last: int) -> int:
+    """After the last step with this chance, or before the first."""
+    if stream.chance(later):
         return last + _seconds(stream, *AFTER_S)
     return max(SECOND, first - _seconds(stream, *BEFORE_S))
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 from simcluster.engine import Shared
@@ -25,7 +27,7 @@ from simcluster.models.traffic.cluster.distribution import Latency, draw, humps_
 from simcluster.models.traffic.cluster.operations import LogTemplate
 from simcluster.models.traffic.cluster.server import Failed, Served
 from simcluster.models.traffic.exemplars.spans import Printed
-from simcluster.telemetry.logs import FRAME_BYTES, LazyLines, LogLine
+from simcluster.telemetry.logs import FRAME_BYTES, LazyLines, LogLine, Reading
 
 #: A duration is at most so many standard deviations above the mean: waits and services have exponential tails,
 #: a log-normal law that stands for them is heavier far out (of an exponential law 2e-6 lie beyond).
@@ -218,9 +220,10 @@ class RequestLines(LazyLines):
         texts = dict.fromkeys(template.text for log in self._logs() for template in log)
         return tuple(text.replace("{pod}", self._wording.pod) for text in texts)
 
-    def lines(self, last: int | None = None, needle: str = "") -> list[LogLine]:
+    def lines(self, last: int | None = None, needle: str = "", reading: Reading | None = None) -> list[LogLine]:
         """The lines, in order of time; or at least the `last` ones, and those that contain `needle`."""
-        moments = sorted(chain(self._drawn(needle), self._known(needle), self._followed()), key=_instant)
+        drawn = self._drawn(needle, reading if reading is not None else Reading())
+        moments = sorted(chain(drawn, self._known(needle), self._followed()), key=_instant)
         if last is not None:
             moments = moments[max(0, len(moments) - last) :]
         return [
@@ -241,31 +244,15 @@ class RequestLines(LazyLines):
                 if one.begins or took > template.above_ns:
                     yield Moment(at, template, Spoken(at, took, one.key, one.status, one.cause, pod), traced.ids)
 
-    def _drawn(self, needle: str) -> Iterator[Moment]:
-        """Every request that might print what is looked for is drawn; what it prints in this tick counts."""
-        for began in self._began:
-            position = 0
-            for group in began.groups():
-                if any(may_contain(template.text, needle) for template in group.templates):
-                    yield from self._of(began, group, position, needle)
-                position += group.requests
-
-    def _of(self, began: Began, group: _Group, position: int, needle: str) -> Iterator[Moment]:
-        law, limit = group.law, longest(group.law)
-        plain = len(group.templates) == 1 and group.templates[0].begins and group.templates[0].above_ns < 0
-        lasts = humps_of(law) if law.mean > 0.0 and not plain else None
+    def _drawn(self, needle: str, reading: Reading) -> Iterator[Moment]:
+        """What requests that began in this tick or before print in this one."""
         since_ns, t_ns, pod = self._since_ns, self._t_ns, self._wording.pod
-        first = began.t_ns - began.span_ns
-        for number in range(position + 1, position + 1 + group.requests):
-            key = mix(began.key, number)
-            start = first + 1 + int(uniform_at(key, 0) * began.span_ns)
-            took = group.after_ns
-            if lasts is not None:
-                took += int(min(exp(draw(lasts, uniform_at(key, 50))), limit))
-            for place, template in enumerate(group.templates):
-                at = start + (min(place * STEP_NS, took) if template.begins else took)
-                if since_ns < at <= t_ns and took > template.above_ns and may_contain(template.text, needle):
-                    yield Moment(at, template, Spoken(at, took, key, group.status, group.cause, pod))
+        for began in self._began:
+            for group, lines in reading.of((began.key, began.t_ns), partial(_printed, began, needle)):
+                first = bisect_right(lines, since_ns, key=_AT)
+                for at, place, took, key in lines[first : bisect_right(lines, t_ns, lo=first, key=_AT)]:
+                    spoken = Spoken(at, took, key, group.status, group.cause, pod)
+                    yield Moment(at, group.templates[place], spoken)
 
     def _known(self, needle: str) -> Iterator[Moment]:
         """Lines of the begin of those that began, lines of the end of those that ended."""
@@ -279,6 +266,40 @@ class RequestLines(LazyLines):
                         at = end if group.ends else min(start + place * STEP_NS, self._t_ns)
                         spoken = Spoken(at, took, key, group.status, group.cause, self._wording.pod)
                         yield Moment(at, template, spoken)
+
+
+#: Of a line: its instant, which of its request's templates it is, how long that took, and the key of its details.
+_Line = tuple[int, int, int, int]
+_AT = itemgetter(0)
+
+
+def _printed(began: Began, needle: str) -> tuple[int, list[tuple[_Group, list[_Line]]]]:
+    """Every line that requests ever print, how many and by group in order of time; those that may contain `needle`."""
+    found = []
+    position = 0
+    for group in began.groups():
+        places = [place for place, each in enumerate(group.templates) if may_contain(each.text, needle)]
+        if places:
+            found.append((group, sorted(_lines_of(began, group, position, places), key=_AT)))
+        position += group.requests
+    return sum(len(lines) for _, lines in found), found  # integers
+
+
+def _lines_of(began: Began, group: _Group, position: int, places: list[int]) -> Iterator[_Line]:
+    law, limit = group.law, longest(group.law)
+    plain = len(group.templates) == 1 and group.templates[0].begins and group.templates[0].above_ns < 0
+    lasts = humps_of(law) if law.mean > 0.0 and not plain else None
+    first = began.t_ns - began.span_ns
+    for number in range(position + 1, position + 1 + group.requests):
+        key = mix(began.key, number)
+        start = first + 1 + int(uniform_at(key, 0) * began.span_ns)
+        took = group.after_ns
+        if lasts is not None:
+            took += int(min(exp(draw(lasts, uniform_at(key, 50))), limit))
+        for place in places:
+            template = group.templates[place]
+            if took > template.above_ns:
+                yield start + (min(place * STEP_NS, took) if template.begins else took), place, took, key
 
 
 def _size_of(templates: Sequence[LogTemplate]) -> int:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 
-from simcluster.engine import SECOND
+from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.hostcontainer import host_container
 from simcluster.models.machine.hosttools.tcpdump import tcpdump
 from simcluster.models.machine.imagetools import networkstate
 from simcluster.models.machine.imagetools.call import ToolCall
+from simcluster.models.machine.imagetools.echoes import Asked, echoes, iputils
 from simcluster.models.machine.imagetools.network import contact
 from simcluster.models.machine.imagetools.registry import TOOLS
 from simcluster.models.machine.machine import Machine
@@ -25,8 +26,6 @@ from simcluster.models.userland.place import Call
 _SHARED = ("curl", "dig", "host", "nc", "nslookup", "wget")
 NAMES = (*_SHARED, "ncat", "ping", "telnet", "traceroute", "tracepath")
 _PORTS = {"http": 80, "https": 443, "ssh": 22, "domain": 53}
-#: What an address outside of the cluster answers from, where nothing is known of the way.
-_ROUND_TRIP_MS = 0.412
 
 
 def run(machine: Machine, call: Call) -> Outcome:
@@ -36,7 +35,7 @@ def run(machine: Machine, call: Call) -> Outcome:
     inner = ToolCall(container, [name, *call.args], dict(call.env), "", call.cwd, machine.sim.now)
     inner.files = call.files
     if call.name == "ping":
-        return _ping(inner)
+        return iputils(inner)
     if call.name in ("traceroute", "tracepath"):
         return _traceroute(inner)
     if call.name == "telnet":
@@ -46,7 +45,18 @@ def run(machine: Machine, call: Call) -> Outcome:
         return Outcome("ok")
     inner.stdin = "" if call.source is None else call.source.rest()
     done = TOOLS[name](inner) or Outcome()
-    return _as_openbsd(done, call.args) if name == "nc" else done
+    return _as_openbsd(done, call.args) if name == "nc" else _as_bind(done) if name == "nslookup" else done
+
+
+def _as_bind(done: Outcome) -> Outcome:
+    """What BusyBox' nslookup says, in the words of BIND's that Ubuntu has."""
+    text = re.sub(r"(?m)^(Address:\t\S+):53$", r"\1#53", done.stdout)
+    if "\nName:" in text and not re.search(r"(?m)^Name:\t\S+\.cluster\.local$", text):
+        text = text.replace("\n\nName:", "\n\nNon-authoritative answer:\nName:", 1)
+    if done.stderr.startswith("nslookup: bad address "):
+        server = done.stderr.partition("'")[2].partition("'")[0]
+        return done._replace(stdout=f"nslookup: couldn't get address for '{server}': not found\n", stderr="")
+    return done._replace(stdout=text)
 
 
 def _as_openbsd(done: Outcome, args: list[str]) -> Outcome:
@@ -80,7 +90,7 @@ def in_pod(
     inner = ToolCall(container, [name, *words[1:]], {}, stdin, "/", machine.sim.now)
     if beside is not None:
         inner.files, inner.env, inner.cwd = beside.files, dict(beside.env), beside.cwd
-    own = {"ping": _ping, "telnet": _telnet, "traceroute": _traceroute, "tracepath": _traceroute}.get(name)
+    own = {"ping": iputils, "telnet": _telnet, "traceroute": _traceroute, "tracepath": _traceroute}.get(name)
     if own is not None:
         return own(inner)
     if name == "tcpdump":
@@ -102,48 +112,6 @@ def _operands(call: ToolCall, valued: str) -> list[str]:
     return words
 
 
-def _number(call: ToolCall, letter: str, default: int) -> int | None:
-    """The value of `-c 3` or `-c3`; None if it is no number."""
-    words = call.argv
-    for at, word in enumerate(words):
-        if word == f"-{letter}" or (word.startswith(f"-{letter}") and len(word) > 2):
-            text = word[2:] or (words[at + 1] if at + 1 < len(words) else "")
-            return int(text[:6]) if text.isdigit() else None
-    return default
-
-
-def _ping(call: ToolCall) -> Outcome:
-    """iputils' form; without a count it goes on until somebody presses Ctrl-C."""
-    words = _operands(call, "cWwisItQS")
-    if not words:
-        return Outcome(stderr="ping: usage error: Destination address required\n", code=1)
-    count = _number(call, "c", 0)
-    if count is None:
-        return Outcome(stderr="ping: invalid argument: 'c'\n", code=1)
-    network, host = call.container.machine.network, words[-1]
-    found = network.resolve_for(call.container.sandbox, host)
-    if not found.address and host not in ("localhost", "127.0.0.1"):
-        return Outcome(stderr=f"ping: {host}: Name or service not known\n", code=2, delay_ns=found.delay_ns)
-    address = found.address or "127.0.0.1"
-    endless, count = not count, count or 60
-    alive = address == "127.0.0.1" or address in network.sandboxes or address in network.nodes
-    rows = "".join(
-        f"64 bytes from {address}: icmp_seq={n} ttl=63 time={_ROUND_TRIP_MS:.3f} ms\n" for n in range(1, count + 1)
-    )
-    head = f"PING {host} ({address}) 56(84) bytes of data.\n"
-    if endless:
-        return Outcome(head + (rows if alive else ""), delay_ns=1 << 62)
-    lost, took = (0, (count - 1) * 1000 + 3) if alive else (100, (count - 1) * 1024 + 3)
-    text = f"{head}{rows if alive else ''}\n--- {host} ping statistics ---\n"
-    text += f"{count} packets transmitted, {count if alive else 0} received, {lost}% packet loss, time {took}ms\n"
-    text += (
-        f"rtt min/avg/max/mdev = {_ROUND_TRIP_MS:.3f}/{_ROUND_TRIP_MS:.3f}/{_ROUND_TRIP_MS:.3f}/0.000 ms\n"
-        if alive
-        else "\n"
-    )
-    return Outcome(text, code=0 if alive else 1, delay_ns=(count if alive else count + 9) * SECOND)
-
-
 def _traceroute(call: ToolCall) -> Outcome:
     words = _operands(call, "mqwpfsi")
     if not words:
@@ -153,11 +121,13 @@ def _traceroute(call: ToolCall) -> Outcome:
     if not found.address:
         text = f'{host}: Name or service not known\nCannot handle "host" cmdline arg `{host}\' on position 1 (argc 1)\n'
         return Outcome(stderr=text, code=2, delay_ns=found.delay_ns)
-    alive = found.address in network.sandboxes or found.address in network.nodes
     head = f"traceroute to {host} ({found.address}), 30 hops max, 60 byte packets\n"
-    if alive:
-        times = "  ".join([f"{_ROUND_TRIP_MS:.3f} ms"] * 3)
-        return Outcome(f"{head} 1  {host} ({found.address})  {times}\n")
+    probes = echoes(
+        call.container, Asked(host, found.address, 3, SECOND, SECOND, quiet=True, endless=False), call.now_ns
+    )
+    if probes:
+        times = "  ".join(f"{one.took_ns / MILLISECOND:.3f} ms" for one in probes)
+        return Outcome(f"{head} 1  {host} ({found.address})  {times}{'  *' * (3 - len(probes))}\n")
     return Outcome(head + "".join(f"{hop:2d}  * * *\n" for hop in range(1, 31)), delay_ns=30 * SECOND)
 
 

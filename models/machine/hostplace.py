@@ -10,6 +10,7 @@ from simcluster.models.machine.hosttools import certificates, virtuallinks
 from simcluster.models.machine.hosttools.table import TOOLS
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.nodetree import NodeTree
+from simcluster.models.machine.storage.usage import beyond
 from simcluster.models.userland.bare import PATH, located
 from simcluster.models.userland.face import BASH
 from simcluster.models.userland.immediate import ImmediateRunner
@@ -92,6 +93,10 @@ class NodeFiles:
         script = path.endswith(".sh") or "/bin/" in path
         mode = 0o600 if private else 0o755 if script else 0o644
         return Stat("file", found.size, **{"mode": mode, "changed_ns": found.changed_ns, **said})
+
+    def beyond(self) -> dict[str, int]:
+        """Bytes by folder of what lies there and is not listed: of an operating system, of images and their layers."""
+        return beyond(self.machine)
 
     def read(self, path: str) -> str:
         """Text of a file."""
@@ -216,15 +221,13 @@ class HostPlace:
 
 
 #: Programs of the host whose operands are files.
-_FILES = ("badblocks", "df", "du", "e2fsck", "fallocate", "findmnt", "lsof", "openssl", "umount", "zcat")
+_FILES = ("badblocks", "df", "e2fsck", "fallocate", "findmnt", "lsof", "openssl", "umount", "zcat")
 
 
 def _absolute(call: Call, files: NodeFiles) -> list[str]:
     """The arguments, with relative files made absolute: programs of the host know no working folder."""
     if call.cwd == "/root" or call.name not in _FILES:
         return call.args
-    if call.name == "du" and not any(word[:1] != "-" for word in call.args):
-        return [*call.args, call.cwd]
     return [
         call.path(word)
         if word

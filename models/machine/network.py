@@ -313,6 +313,10 @@ class Network:
         # A node's own resolver, or one of the world outside.
         return Reached(OK, _Outside(self))
 
+    def serves(self, address: str) -> bool:
+        """Whether a name server of that address would be one of the cluster's."""
+        return address == self.dns or address in self.sandboxes or address.startswith(_NO_SERVERS)
+
     def lookup(self, host: str, namespace: str, node: str = "", source: str = "") -> str | None:
         """Address of a name as a pod of the namespace resolves it with the default policy."""
         host = host.rstrip(".")
@@ -433,7 +437,7 @@ class _Zone:
 
 
 class _Outside:
-    """A resolver of the world outside: it knows nothing of the cluster."""
+    """A resolver of the world outside: of the cluster it knows the machines."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
@@ -441,6 +445,8 @@ class _Outside:
     def query(self, name: str) -> NameAnswer:
         """The address of a public name."""
         addresses = _outside(self.network, name)
+        if not addresses and "." not in name:
+            addresses = tuple(address for address, node in self.network.nodes.items() if node == name)[:1]
         return NameAnswer("NOERROR" if addresses else "NXDOMAIN", addresses)
 
 

@@ -187,9 +187,13 @@ def _job(process: Process, word: str) -> int:
 
 
 def _jobs(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
-    for number, pid in process.jobs.items():
-        if pid in runner.processes:
-            out(runner, fds, f"{pid}\n" if "-p" in argv else f"[{number}]+  Running                 &\n")
+    living = {number: pid for number, pid in process.jobs.items() if pid in runner.processes}
+    marks = dict(zip(reversed(living), ("+", "-"), strict=False))
+    gnu = runner.place.face.bash
+    for number, pid in living.items() if gnu else reversed(living.items()):
+        shown = f"{runner.processes[pid].written} &" if gnu else ""  # BusyBox names them at a terminal only
+        row = f"[{number}]{marks.get(number, ' ')}  {'Running':<{24 if gnu else 27}}{shown}\n"
+        out(runner, fds, f"{pid}\n" if "-p" in argv else row)
     runner.completed(process, 0)
 
 
@@ -384,7 +388,9 @@ def _kill(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> N
             bash = runner.place.face.bash
             plain = word.lstrip("-").isdigit()
             why = "No such process" if plain else "arguments must be process or job IDs"
-            if bash:
+            if word[:1] == "%":
+                runner.write(fds.get(2, NOWHERE), f"{process.script_name}: kill: {word}: no such job\n")
+            elif bash:
                 runner.complain(process, f"({word}) - {why}" if plain else f"{word}: {why}", "kill")
             else:
                 said = f"can't kill pid {word}: {why}" if plain else f"invalid number '{word}'"

@@ -175,10 +175,12 @@ class _Parser:
             token = self._token
             if token.text in ((")", ";;", ";&", ";;&") if token.kind == "op" else _CLOSERS) and token.kind != "io":
                 return block
+            begun = self._token.start
             part = self._and_or()
             if self._is("&"):
+                said = self._lexer.text[begun : self._token.start].strip()
                 self._advance()
-                block += process_of("bg", part)
+                block += process_of("bg", part, said)
                 continue
             block += part
             if self._is(";"):

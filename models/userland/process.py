@@ -115,6 +115,7 @@ class Process(Expander):
         self.functions: dict[str, tuple[Code, int]] = {}
         self.shared: dict[str, bool] = {}  # functions that `export -f` gives to child shells
         self.jobs: dict[int, int] = {}  # number of a job -> its process
+        self.written = ""  # as what it was put to the background
         self.traps: dict[str, str] = {}
         self.signals: list[str] = []
         self.options: dict[str, bool] = {}

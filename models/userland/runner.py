@@ -9,12 +9,13 @@ Left out: job control beyond `&`, `wait` and `jobs`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from simcluster.models.userland.expand import shell_quoted
 from simcluster.models.userland.face import Face
-from simcluster.models.userland.grammar import Instruction, compile_script, complaint
+from simcluster.models.userland.grammar import Instruction, assignment, compile_script, complaint
 from simcluster.models.userland.lexer import ShellSyntaxError
 from simcluster.models.userland.outcome import (
     BROKEN_PIPE,
@@ -37,6 +38,15 @@ from simcluster.models.userland.table import BUILT_IN, STREAMING, TOOLS
 #: Bytes of all words of a program with their pointers, and of one: a quarter of the stack of 8 MiB, and 32 pages
 #: (execve(2), "Limits on size of arguments and environment").
 ARG_BYTES, WORD_BYTES = 2_097_152, 131_072
+#: Commands whose arguments are assignments.
+_DECLARING = ("declare", "export", "local", "readonly", "typeset")
+
+
+def _declares(words: Sequence[Any]) -> bool:
+    """Whether a command that is written as it is declares variables."""
+    return len(words) > 1 and len(words[0]) == 1 and words[0][0][0] == "lit" and words[0][0][1] in _DECLARING
+
+
 #: What lies at the path of a process substitution.
 PIPE = Stat("pipe", mode=0o600)
 SHELLS = ("sh", "bash", "ash", "dash")
@@ -51,7 +61,7 @@ class ShellRunner(Processes):
             process.spent_ns, process.captured = 0, False
             _, assigns, words, redirections, process.line = instruction
             had_status = process.status
-            argv = process.fields(words)
+            argv = self._declared(process, words) if _declares(words) else process.fields(words)
             values = [
                 (name, subscript, append, value if value and value[0][0] == "array" else process.text(value))
                 for name, subscript, append, value in assigns
@@ -83,6 +93,18 @@ class ShellRunner(Processes):
         self._trace(process, values, argv)
         extra = {name: str(value) for name, _, _, value in values}
         self.execute(process, argv, extra, fds)
+
+    def _declared(self, process: Process, words: Sequence[Any]) -> list[str]:
+        """The words of a command that declares variables: `NAME=value` is one word, as in an assignment."""
+        found: list[str] = []
+        for word in words:
+            assigned = assignment(word, self.place.face.bash)
+            if assigned is None or (assigned[3] and assigned[3][0][0] == "array"):
+                found += process.fields((word,))
+                continue
+            head = "".join(part[1] for part in word[:1]).partition("=")[0]
+            found.append(f"{head}={process.text(assigned[3])}")
+        return found
 
     def _trace(self, process: Process, values: list[Any], argv: list[str]) -> None:
         if process.options.get("x"):

@@ -24,6 +24,8 @@ def spawn(runner: ShellRunner, process: Process, instruction: Instruction) -> No
     child.traps = {name: "" for name, handler in process.traps.items() if handler == ""}
     if process.piped is not None:
         child.fds[0] = ("in", process.piped)
+    if kind == "bg":
+        child.written = str(need)
     if kind == "pipe":
         child.fds[1] = ("buffer", child.pid)
         runner.buffers[child.pid] = []

@@ -19,7 +19,7 @@ from simcluster.api.request import Request
 from simcluster.api.routing import Route
 from simcluster.engine import MILLISECOND, format_rfc3339
 from simcluster.engine.streams import mix
-from simcluster.telemetry.logs import LazyLines, LogFile, LogLine
+from simcluster.telemetry.logs import LazyLines, LogFile, LogLine, Reading
 
 #: A line without what varies.
 _FRAME_BYTES = 700
@@ -221,6 +221,6 @@ class AuditLine(LazyLines):
         """A file has none; whoever tails it sees one."""
         return ("stdout",)
 
-    def lines(self, last: int | None = None, needle: str = "") -> list[LogLine]:
+    def lines(self, last: int | None = None, needle: str = "", reading: Reading | None = None) -> list[LogLine]:
         """The line."""
         return [LogLine(self.noted.t_ns, "stdout", self.noted.text())]

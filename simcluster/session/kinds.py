@@ -21,7 +21,7 @@ from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import NodeShell
 from simcluster.surface.protocols import Clock, Outcome, Workstation
 from simcluster.world import World
-from simcluster.world.deskforward import exchanged, forwarded
+from simcluster.world.deskforward import Proxy, exchanged, forwarded, proxied
 from simcluster.world.deskuplink import DeskUplink
 from simcluster.world.graphs import UNNAMED, add_users, deploy_graph, graph_in, habits_of
 
@@ -70,7 +70,8 @@ class Executor:
         self.uplink = DeskUplink(world, self.clock)
         self._encoder = Encoder()
         self._kubectls: dict[str, Kubectl] = {}
-        self.desk = Desk(self.clock, Doors(self._own_kubectl, self.login, self.exchange, self.forwarded))
+        doors = Doors(self._own_kubectl, self.login, self.exchange, self.forwarded, self.proxied)
+        self.desk = Desk(self.clock, doors)
         for machine in world.machines.values():
             machine.login_shell = NodeShell(machine, self.clock, None, world.host_programs)
 
@@ -100,6 +101,11 @@ class Executor:
     def forwarded(self, namespace: str, pod: str, argv: Sequence[str], call: Call) -> Outcome:
         """A client over a forwarded port: the connection is made in the pod's network."""
         return forwarded(self.world, namespace, pod, argv, call)
+
+    def proxied(self, argv: Sequence[str], call: Call) -> Outcome:
+        """A client of `kubectl proxy` at the desk: the API server is asked as the operator."""
+        server = self.uplink.beside() or next(iter(self.world.machines.values()))
+        return proxied(server, Proxy(self.uplink, self.operator), argv, call)
 
     def http(self, request: Request) -> Outcome:
         """One exchange with the API server, as `session.http` writes it."""

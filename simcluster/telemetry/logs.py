@@ -7,9 +7,9 @@ lies beside the current file until there are too many; `kubectl logs` shows the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from simcluster.engine import SECOND, AppendLog, Flat, Shared
 
@@ -26,6 +26,33 @@ class LogLine(NamedTuple):
     t_ns: int
     stream: str
     text: str
+
+
+Worked = TypeVar("Worked")
+
+
+class Reading:
+    """What somebody who reads one entry after the other works out once: requests of a tick print in many entries.
+
+    Bounded: where it grows beyond `KEPT` lines, what was worked out first is worked out anew.
+    """
+
+    KEPT = 200_000
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, ...], tuple[int, Any]] = {}
+        self._lines = 0
+
+    def of(self, source: tuple[int, ...], work: Callable[[], tuple[int, Worked]]) -> Worked:
+        """What `work` makes of a source, known by these numbers; it says, too, how many lines that holds."""
+        kept = self._kept.get(source)
+        if kept is None:
+            kept = self._kept[source] = work()
+            self._lines += kept[0]
+            while self._lines > self.KEPT and len(self._kept) > 1:
+                self._lines -= self._kept.pop(next(iter(self._kept)))[0]
+        found: Worked = kept[1]
+        return found
 
 
 class LazyLines(ABC, Shared):
@@ -64,8 +91,12 @@ class LazyLines(ABC, Shared):
         return ("{text}",)
 
     @abstractmethod
-    def lines(self, last: int | None = None, needle: str = "") -> list[LogLine]:
-        """The lines, in order of time; or at least the `last` ones, and those that contain `needle`."""
+    def lines(self, last: int | None = None, needle: str = "", reading: Reading | None = None) -> list[LogLine]:
+        """The lines, in order of time; or at least the `last` ones, and those that contain `needle`.
+
+        Args:
+            reading: what whoever reads entry after entry has worked out by now.
+        """
 
 
 Entry = LogLine | LazyLines
@@ -166,11 +197,12 @@ class LogFile(Flat):
     def read(self, *, tail: int | None = None, since_ns: int | None = None) -> list[LogLine]:
         """Lines of the current file in order; the last `tail` of them, not older than `since_ns`."""
         found: list[LogLine] = []
+        reading = Reading()
         entries = islice(reversed(self._entries), self._entries.end - self.start)
         entry = next(entries, None)
         while entry is not None and (tail is None or len(found) < tail):
             before = next(entries, None)
-            part = worded(entry, before, None if tail is None else tail - len(found))
+            part = worded(entry, before, None if tail is None else tail - len(found), reading=reading)
             if since_ns is not None:
                 if part and part[-1].t_ns < since_ns:
                     break
@@ -183,11 +215,17 @@ class LogFile(Flat):
         return found
 
 
-def worded(entry: Entry, before: Entry | None, last: int | None = None, needle: str = "") -> list[LogLine]:
+def worded(
+    entry: Entry,
+    before: Entry | None,
+    last: int | None = None,
+    needle: str = "",
+    reading: Reading | None = None,
+) -> list[LogLine]:
     """Lines of an entry, none earlier than the line before it; or at least the `last` ones, those with `needle`."""
     if isinstance(entry, LogLine):
         return [entry]
-    lines = entry.lines(last, needle)
+    lines = entry.lines(last, needle, reading)
     if isinstance(before, LogLine) and lines and lines[0].t_ns < before.t_ns:
         return [line._replace(t_ns=max(line.t_ns, before.t_ns)) for line in lines]
     return lines
@@ -197,7 +235,8 @@ def lines_of(entries: Iterable[Entry]) -> list[LogLine]:
     """All lines of entries."""
     found: list[LogLine] = []
     before: Entry | None = None
+    reading = Reading()
     for entry in entries:
-        found += worded(entry, before)
+        found += worded(entry, before, reading=reading)
         before = entry
     return found

@@ -6,9 +6,10 @@ Left out: HTTP/2, open watches (what is there at once is the whole answer), clie
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol
 
 from simcluster.api.encoding.wire import encode, frames
-from simcluster.api.request import JSON, Query, User, request_of
+from simcluster.api.request import JSON, Query, Request, Response, User, request_of
 from simcluster.api.server import Api
 from simcluster.models.machine.process import ANY_SERVER, Answer, Call
 
@@ -17,10 +18,22 @@ _ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
 _TERMINALS = ("curl", "Wget", "Mozilla/5.0")
 
 
+class Server(Protocol):
+    """Who answers requests: the API server, or whoever carries them there."""
+
+    def handle(self, request: Request) -> Response:
+        """Answer a request."""
+
+
 def answered(api: Api, call: Call) -> Answer:
     """The answer to one HTTPS request."""
     if call.trust != ANY_SERVER and not _is_trusted(api, call.trust):
         return Answer("untrusted")
+    return asked(api, call, _ANONYMOUS)
+
+
+def asked(api: Server, call: Call, user: User) -> Answer:
+    """The answer to one request of a user, if it brings no token of its own."""
     headers = dict(call.headers)
     scheme, _, token = headers.get("authorization", "").partition(" ")
     agent = headers.get("user-agent", "")
@@ -33,7 +46,7 @@ def answered(api: Api, call: Call) -> Answer:
         body=call.body.encode() or None,
         content_type=headers.get("content-type", JSON),
         accept=headers.get("accept", "*/*"),
-        user=_ANONYMOUS,
+        user=user,
         user_agent=agent,
         token=bearer,
     )
@@ -44,7 +57,8 @@ def answered(api: Api, call: Call) -> Answer:
     if response.stream is not None:
         body = frames(response.stream.poll())
         response.stream.close()
-    return Answer("ok", wire.code, "" if call.method == "HEAD" else body.decode(), response.latency_ns)
+    kind = dict(wire.headers).get("Content-Type", "")
+    return Answer("ok", wire.code, "" if call.method == "HEAD" else body.decode(), response.latency_ns, kind)
 
 
 def _is_trusted(api: Api, bundle: str) -> bool:

@@ -15,7 +15,7 @@ from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.machine import Machine
 from simcluster.telemetry.logql.units import go_duration
-from simcluster.telemetry.logs import LazyLines, LogLine
+from simcluster.telemetry.logs import LazyLines, LogLine, Reading
 
 #: Period of compactions, and of looks at the drive.
 COMPACTION_NS, LOOK_NS = 5 * MINUTE, 10 * SECOND
@@ -89,7 +89,7 @@ class Compactions(LazyLines):
         """zap's."""
         return ("stderr",)
 
-    def lines(self, last: int | None = None, needle: str = "") -> list[LogLine]:
+    def lines(self, last: int | None = None, needle: str = "", reading: Reading | None = None) -> list[LogLine]:
         """The lines in order; of the last compactions only, if the last lines are enough."""
         begin = 0 if last is None else max(0, self._count - -(-last // LINES))
         found = []

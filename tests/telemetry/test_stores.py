@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simcluster.engine import SECOND, fork
 from simcluster.telemetry.alerts import Alert, AlertStore
-from simcluster.telemetry.logs import MAX_BYTES, LazyLines, LogFile, LogLine
+from simcluster.telemetry.logs import MAX_BYTES, LazyLines, LogFile, LogLine, Reading
 from simcluster.telemetry.series import Series
 
 
@@ -107,7 +107,7 @@ class Pair(LazyLines):
     def streams(self) -> tuple[str, ...]:
         return ("stdout",)
 
-    def lines(self, last: int | None = None, needle: str = "") -> list[LogLine]:
+    def lines(self, last: int | None = None, needle: str = "", reading: Reading | None = None) -> list[LogLine]:
         return [LogLine(self.t_ns - SECOND // 2, "stdout", "early"), LogLine(self.t_ns, "stdout", "late")]
 
 

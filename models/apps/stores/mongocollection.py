@@ -150,7 +150,7 @@ class Collection:
         docs = [projected(doc, fields) for doc in docs]
         return self._page(docs, listed=listed)
 
-    def _page(self, docs: list[Document], *, listed: bool) -> object:
+    def _page(self, docs: list[Document], *, listed: bool) -> Any:
         shown = docs if listed else docs[:PAGE]
         more = '\nType "it" for more' if len(docs) > len(shown) else ""
         if self.legacy:
@@ -159,7 +159,7 @@ class Collection:
             return "\n".join(plain(doc) for doc in shown) + more if shown else None
         return (inspected(shown) if shown or listed else "") + more or None
 
-    def _shown(self, value: Any) -> object:
+    def _shown(self, value: Any) -> Any:
         if self.legacy:
             return plain(value, indent="\t")
         return inspected(value)
@@ -230,7 +230,9 @@ class Collection:
                 docs[next(at for at, one in enumerate(docs) if one is doc)] = after
         upserted = self._upsert(wanted, update) if not found and options.get("upsert") else None
         if method == "findOneAndUpdate":
-            return self._shown(before)
+            new = options.get("returnDocument") == "after" or options.get("returnNewDocument") or options.get("new")
+            shown = next((one for one in docs if before and one["_id"] == before["_id"]), None) if new else before
+            return self._shown(projected(shown, options.get("projection") or {}) if shown is not None else None)
         if self.legacy and method == "update":
             return (
                 f'WriteResult({{ "nMatched" : {len(found)}, "nUpserted" : {int(upserted is not None)}, '
@@ -252,3 +254,13 @@ class Collection:
         ) else update  # fmt: skip
         docs.append(changed(made, {name: value for name, value in given.items() if value or name != "$set"}))
         return made["_id"]
+
+
+class ValuesOf(Collection):
+    """A collection whose methods give values, not texts: as a script meets it."""
+
+    def _page(self, docs: list[Document], *, listed: bool) -> Any:
+        return [copy.deepcopy(doc) for doc in docs]
+
+    def _shown(self, value: Any) -> Any:
+        return copy.deepcopy(value)

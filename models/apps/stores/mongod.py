@@ -21,7 +21,8 @@ from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.folder import DataFolder
 from simcluster.models.apps.stores.mongolog import MongoLog, line_of, slow_attributes
 from simcluster.models.apps.stores.mongorights import allows
-from simcluster.models.apps.stores.mongoshell import MongoShell, script_of
+from simcluster.models.apps.stores.mongoshell import MongoShell
+from simcluster.models.apps.stores.mongosyntax import script_of
 from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import file_text, number_of, options_of

@@ -1,53 +1,57 @@
 """`mongo` and `mongosh` for looks and for users: a bounded set of JavaScript statements.
 
-Understood are `use`, `show`, `db.METHOD(...)`, `db.getSiblingDB(x).METHOD(...)`, `db.COLLECTION.METHOD(...)`,
-`rs.status()`, wrapped in `print`, `printjson`, `JSON.stringify` or not. Everything else is answered by an error.
+Single statements such as `use`, `show`, `db.METHOD(...)`, `db.getSiblingDB(x).METHOD(...)` and
+`db.COLLECTION.METHOD(...)`, wrapped in `print`, `printjson`, `JSON.stringify` or not, are read here; every other script
+is run by `userland.javascript` over what `mongoscript` shows it.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simcluster.engine import format_rfc3339
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.documents import DocumentError, inspected
-from simcluster.models.apps.stores.mongocollection import METHODS, WRITING, Collection, IdMaker
+from simcluster.models.apps.stores.mongocollection import METHODS, WRITING, Collection, IdMaker, ValuesOf
 from simcluster.models.apps.stores.mongorights import is_role
+from simcluster.models.apps.stores.mongoscript import Cursor, Database, names_of
+from simcluster.models.apps.stores.mongosyntax import (
+    CALL,
+    COMMANDS,
+    SIBLING,
+    WRAPPED,
+    ShellError,
+    arguments_of,
+    chained,
+    is_read,
+    options_of,
+    statements,
+)
+from simcluster.models.userland.javascript import (
+    UNDEFINED,
+    Exhausted,
+    Function,
+    Host,
+    Native,
+    Script,
+    ScriptError,
+    Unsupported,
+)
 from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.mongod import MongodProgram
-
-_KEY = re.compile(r"([{,]\s*)([A-Za-z_$][\w$]*)\s*:")
-_CALL = re.compile(r"^(?:var\s+\w+\s*=\s*)?([\w.$()'\"\- ]+?)\.(\w+)\((.*)\)$", re.DOTALL)
-_SIBLING = re.compile(r"^db\.getSiblingDB\(\s*['\"]([\w\-]+)['\"]\s*\)")
-_WRAPPED = re.compile(r"^(print|printjson|JSON\.stringify|tojson|EJSON\.stringify)\((.*)\)$", re.DOTALL)
-#: Commands by which methods of collections are known to authorisation.
-_COMMANDS = {
-    **{"find": "find", "findOne": "find", "count": "count", "countDocuments": "aggregate"},
-    **{"estimatedDocumentCount": "count", "insert": "insert", "insertOne": "insert", "insertMany": "insert"},
-    **{"update": "update", "updateOne": "update", "updateMany": "update", "deleteOne": "delete"},
-    **{"deleteMany": "delete", "remove": "delete", "drop": "drop", "stats": "collStats", "validate": "validate"},
-    **{"createIndex": "createIndexes", "getIndexes": "listIndexes", "aggregate": "aggregate"},
-}
 
 
 #: What a database of a few documents takes on the disk: a file for the collection and one for its index.
 _SMALL = 40 << 10
 
 
-class ShellError(Exception):
-    """An exception in the shell: kind (`MongoServerError`) and text."""
-
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(f"{kind}: {text}")
-        self.kind = kind
-        self.text = text
+class Left(Exhausted):
+    """The script has called `quit()`."""
 
 
 class MongoShell:
@@ -65,10 +69,13 @@ class MongoShell:
         self._trusted = trusted
         self.database = "test"
         self.user = ""
+        self.slept_ns = 0
+        self.code = 0
+        self._made = 0
 
     def run(self, words: tuple[str, ...], stdin: str) -> Outcome:
         """The command line: options, a database, `--eval` or standard input."""
-        options, rest = _options(words)
+        options, rest = options_of(words)
         if rest:
             self.database = rest[0].rpartition("/")[2] or "test" if "://" in rest[0] else rest[0].rpartition("/")[2]
             login = re.match(r"mongodb://([^:@]+):([^@]+)@", rest[0])
@@ -87,21 +94,120 @@ class MongoShell:
             self.user = options["u"]
         script = options.get("eval", stdin)
         try:
-            return Outcome(self.evaluate(script))
+            text = self.evaluate(script)
+            return Outcome(text, "", self.code, self.slept_ns)
         except ShellError as error:
             if self._legacy:
                 text = f"uncaught exception: Error: {error.text} :\n_getErrorWithCode@src/mongo/shell/utils.js:25:13\n"
                 return Outcome(text, "", 252 if "eval" in options else 0)
-            return Outcome("", f"{error.kind}: {error.text}\n", 1)
+            return Outcome(error.before, f"{error.kind}: {error.text}\n" if error.kind else f"{error.text}\n", 1)
 
     def evaluate(self, script: str) -> str:
         """Statements, one after the other; what is printed. Raises ShellError."""
+        if not all(is_read(statement) for statement in statements(script)):
+            return self._scripted(script)
         printed = []
         for statement in statements(script):
             value = self._statement(statement)
             if value is not None:
                 printed.append(value if isinstance(value, str) else shown(value, self._legacy))
         return "".join(f"{text}\n" for text in printed)
+
+    def _scripted(self, source: str) -> str:
+        """A script as a whole: what it prints, and the value of its last expression. Raises ShellError."""
+        printed: list[str] = []
+        now_ns = self._program.container.sim.now
+        script = Script({}, now_ns)
+        script.top.names.update(names_of(self, script, printed))
+        kept = []
+        for line in source.split("\n"):
+            words = line.strip().rstrip(";").split()
+            if len(words) == 2 and words[0] in ("use", "show"):
+                kept.append(f"{words[0]}_('{words[1]}');")
+            else:
+                kept.append(line)
+        script.top.names["use_"] = Native("use", lambda name: self._used(script, name, printed))
+        script.top.names["show_"] = Native("show", lambda what: printed.append(str(self._show(what))))
+        try:
+            value = script.run("\n".join(kept))
+        except Left:
+            value = UNDEFINED
+        except ScriptError as error:
+            before = "".join(f"{text}\n" for text in printed)
+            kind = "MongoshUnimplementedError" if isinstance(error, Unsupported) else error.kind
+            raise ShellError(kind, error.text, before) from None
+        if value is not UNDEFINED:
+            printed.append(value if isinstance(value, str) else self.text_of(value))
+        return "".join(f"{text}\n" for text in printed if text)
+
+    def _used(self, script: Script, name: str, printed: list[str]) -> object:
+        self.database = name
+        script.top.names["db"] = Database(self, script, name)
+        printed.append(f"switched to db {name}")
+        return UNDEFINED
+
+    def text_of(self, value: Any) -> str:
+        """A value as the shell prints it."""
+        if isinstance(value, Cursor):
+            return value.page()
+        if isinstance(value, Host):
+            value = value.shown()
+        if value is UNDEFINED or isinstance(value, str):
+            return "undefined" if value is UNDEFINED else inspected(value)
+        if isinstance(value, Function | Native):
+            return f"[Function: {value.name}]" if value.name else "[Function (anonymous)]"
+        return shown(cleaned(value), self._legacy)
+
+    def in_database(self, database: str, method: str, args: list[Any]) -> object:
+        """A method of a database, called by a script. Raises ScriptError."""
+        before, self.database = self.database, database
+        try:
+            return self._db(method, [cleaned(one) for one in args])
+        except ShellError as error:
+            raise ScriptError(error.kind, error.text) from None
+        finally:
+            self.database = before
+
+    def on_collection(self, database: str, name: str, calls: list[tuple[str, list[Any]]]) -> object:
+        """Methods of a collection and its cursor, called by a script. Raises ScriptError."""
+        before, self.database = self.database, database
+        try:
+            if calls[0][0] in METHODS:
+                return self._documents(name, [(step, [cleaned(one) for one in args]) for step, args in calls], ValuesOf)
+            return self._collection(name, calls[0][0], calls[0][1])
+        except ShellError as error:
+            raise ScriptError(error.kind, error.text) from None
+        finally:
+            self.database = before
+
+    def replica_set(self, method: str, *_: Any) -> object:
+        """`rs.METHOD()` of a server that is no member of a set. Raises ScriptError."""
+        begins = "This node was not started with replication enabled." if method == "initiate" else ""
+        raise ScriptError("MongoServerError", begins or "not running with --replSet")
+
+    def sleep(self, ms: Any = 0) -> object:
+        """Let time pass, once the script is over: its statements are of one instant."""
+        self.slept_ns += int(float(ms)) * 1_000_000 if isinstance(ms, int | float) and 0 <= ms < 1e9 else 0
+        return UNDEFINED
+
+    def leave(self, code: Any = 0) -> object:
+        """`quit(code)`. Raises Left."""
+        self.code = int(code) if isinstance(code, int) else 0
+        raise Left("", "")
+
+    def object_id(self, text: Any) -> object:
+        """`ObjectId()`, or the one that is written. Raises ScriptError."""
+        if text is None:
+            self._made += 1
+            return IdMaker(self._program.container.sim, self._contents()).make(1_000_000 + self._made)
+        if not re.fullmatch(r"[0-9a-fA-F]{24}", str(text)):
+            said = "input must be a 24 character hex string, 12 byte Uint8Array, or an integer"
+            raise ScriptError("BSONError", said)
+        return {"$oid": str(text).lower()}
+
+    def extended(self, value: Any, *_: Any) -> str:
+        """`EJSON.stringify`."""
+        return json.dumps(cleaned(value.shown() if isinstance(value, Host) else value), separators=(",", ":"))
 
     def _statement(self, text: str) -> object:
         words = text.split()
@@ -112,14 +218,14 @@ class MongoShell:
             return self._show(words[1])
         if text in ("exit", "quit()", "quit"):
             return None
-        wrapped = _WRAPPED.match(text)
+        wrapped = WRAPPED.match(text)
         if wrapped:
             if wrapped[2].strip()[:1] in "'\"":
                 return wrapped[2].strip().strip("'\"")
             value = self._statement(wrapped[2].strip())
             return json.dumps(value) if wrapped[1].endswith("stringify") and not isinstance(value, str) else value
         assigned = re.match(r"^db\s*=\s*(db\..*)$", text)
-        sibling = _SIBLING.match(assigned[1] if assigned else text)
+        sibling = SIBLING.match(assigned[1] if assigned else text)
         if assigned and sibling:
             self.database = sibling[1]
             return None
@@ -150,7 +256,7 @@ class MongoShell:
         chain = chained(text)
         if chain is not None and chain[1][0][0] in METHODS:
             return self._on_documents(*chain)
-        call = _CALL.match(text)
+        call = CALL.match(text)
         field = re.match(r"^(.*\))((?:\.\w+|\[['\"][^'\"]+['\"]\])+)$", text, re.DOTALL)
         if field:
             value = self._expression(field[1])
@@ -164,7 +270,7 @@ class MongoShell:
                 "ReferenceError", f"{text.split('.', maxsplit=1)[0].split('(', maxsplit=1)[0]} is not defined"
             )
         target, method, inside = call[1].strip(), call[2], call[3]
-        arguments = _arguments(inside)
+        arguments = arguments_of(inside)
         if target == "db":
             return self._db(method, arguments)
         if target == "rs":
@@ -178,9 +284,14 @@ class MongoShell:
         raise ShellError("ReferenceError", f"{target.split('.')[0]} is not defined")
 
     def _on_documents(self, name: str, calls: list[tuple[str, str]]) -> object:
+        """Methods of a collection, as they are written."""
+        now_ns = self._program.container.sim.now
+        return self._documents(name, [(step, arguments_of(inside, now_ns)) for step, inside in calls], Collection)
+
+    def _documents(self, name: str, calls: list[tuple[str, list[Any]]], made: type[Collection]) -> object:
         """Methods of a collection that look at its documents or change them."""
         method = calls[0][0]
-        self._require(_COMMANDS.get(method, method), self.database, name)
+        self._require(COMMANDS.get(method, method), self.database, name)
         program = self._program
         found = self._contents().databases.get(self.database)
         tables = () if found is None else found.described.tables
@@ -189,9 +300,8 @@ class MongoShell:
             found = self._contents().database(self.database, DataSet(size=_SMALL, tables=()))
         held = {} if found is None else found.collections
         maker = IdMaker(program.container.sim, self._contents())
-        parsed = [(step, _arguments(inside, program.container.sim.now)) for step, inside in calls]
         try:
-            return Collection(held, name, own, maker, legacy=self._legacy).run(parsed)
+            return made(held, name, own, maker, legacy=self._legacy and made is Collection).run(calls)
         except DocumentError as error:
             raise ShellError("MongoServerError", str(error)) from None
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a value of the wrong kind
@@ -364,7 +474,7 @@ class MongoShell:
         return self._tables()
 
     def _collection(self, name: str, method: str, args: list[Any]) -> object:
-        command = _COMMANDS.get(method)
+        command = COMMANDS.get(method)
         if command is None:
             raise ShellError("TypeError", f"db.{name}.{method} is not a function")
         self._require(command, self.database, name)
@@ -413,151 +523,15 @@ class MongoShell:
 OK: dict[str, Any] = {"ok": 1}
 
 
-def statements(script: str) -> list[str]:
-    """Statements of a script: ended by `;` or a line's end outside of brackets and quotes."""
-    found, depth, quote, part = [], 0, "", ""
-    for char in re.sub(r"(?m)^\s*//.*$", "", script):
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"`":
-            quote = char
-        elif char in "({[":
-            depth += 1
-        elif char in ")}]":
-            depth -= 1
-        if not quote and depth <= 0 and char in ";\n":
-            found.append(part.strip())
-            part = ""
-        else:
-            part += char
-    found.append(part.strip())
-    return [statement for statement in found if statement]
-
-
-def script_of(path: str, text: str) -> str:
-    """The JavaScript of a file: all of it, or of a shell script what it gives to the shell."""
-    if path.endswith(".js"):
-        return text
-    lines = text.splitlines()
-    found = []
-    while lines:
-        line = lines.pop(0)
-        words = _words(line)
-        if not words or words[0].rpartition("/")[2] not in ("mongo", "mongosh"):
-            continue
-        options, rest = _options(tuple(word for word in words[1:] if not word.startswith("<<")))
-        if rest:
-            found.append(f"use {rest[0]}")
-        if "eval" in options:
-            found.append(options["eval"])
-        here = re.search(r"<<-?\s*['\"]?(\w+)", line)
-        while here and lines and lines[0].strip() != here[1]:
-            found.append(lines.pop(0))
-    return "\n".join(found)
-
-
-def _words(line: str) -> list[str]:
-    try:
-        return shlex.split(line[:10_000], comments=True)
-    except ValueError:
-        return line.split()
-
-
-def _options(words: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
-    """Options by short name, and the rest."""
-    short = {"username": "u", "password": "p"}
-    found: dict[str, str] = {}
-    rest: list[str] = []
-    left = list(words)
-    while left:
-        word = left.pop(0)
-        if not word.startswith("-"):
-            rest.append(word)
-            continue
-        name, equals, value = word.lstrip("-").partition("=")
-        if name in ("quiet", "norc", "shell", "tls", "ssl", "tlsAllowInvalidCertificates"):
-            continue
-        if not word.startswith("--") and len(name) > 1 and name[0] in "up":
-            name, value, equals = name[0], name[1:], "="
-        found[short.get(name, name)] = value if equals else left.pop(0) if left else ""
-    return found, rest
-
-
-def _arguments(text: str, now_ns: int = 0) -> list[Any]:
-    """JavaScript literals between brackets. Raises ShellError."""
-    if not text.strip():
-        return []
-    quoted = re.sub(r"'((?:[^'\\]|\\.)*)'", _double, text)
-    quoted = re.sub(r'ObjectId\(\s*("[0-9a-f]{24}")\s*\)', r'{"$oid": \1}', quoted)
-    today = json.dumps(format_rfc3339(now_ns, digits=3))
-    quoted = re.sub(r"(?:new Date|ISODate)\(\s*\)", f'{{"$date": {today}}}', quoted)
-    quoted = re.sub(r'(?:new Date|ISODate)\(\s*("[^"]*")\s*\)', r'{"$date": \1}', quoted)
-    quoted = re.sub(r'(?:NumberInt|NumberLong|Int32|Long|Double)\(\s*"?(-?[\d.]+)"?\s*\)', r"\1", quoted)
-    quoted = re.sub(r"([:\[,]\s*)/((?:[^/\\\n]|\\.)+)/([imsx]*)", _pattern, quoted)
-    quoted = _KEY.sub(r'\1"\2":', quoted)
-    quoted = re.sub(r",\s*([}\]])", r"\1", quoted)
-    try:
-        found = json.loads(f"[{quoted}]")
-    except RecursionError:
-        raise ShellError("RangeError", "Maximum call stack size exceeded") from None
-    except ValueError:
-        raise ShellError("SyntaxError", f"Unexpected token in {text}") from None
-    return list(found)
-
-
-def _pattern(match: re.Match[str]) -> str:
-    """A literal pattern as an operator."""
-    return f'{match[1]}{{"$regex": {json.dumps(match[2])}, "$options": "{match[3]}"}}'
-
-
-def chained(text: str) -> tuple[str, list[tuple[str, str]]] | None:
-    """`db.NAME.method(…).method(…)`: the collection, and methods with what is between their brackets."""
-    if not text.startswith("db."):
-        return None
-    rest = text[3:]
-    names: list[str] = []
-    calls: list[tuple[str, str]] = []
-    while rest:
-        step = re.match(r"([\w$]+)\s*", rest)
-        if step is None:
-            return None
-        rest = rest[step.end() :]
-        if not rest.startswith("("):
-            if calls:
-                return None
-            names.append(step[1])
-        else:
-            inside, rest = _bracket(rest)
-            if step[1] == "getCollection" and not names and not calls:
-                names = [inside.strip().strip("'\"")]
-            else:
-                calls.append((step[1], inside))
-        if rest and not rest.startswith("."):
-            return None
-        rest = rest[1:].lstrip()
-    return (".".join(names), calls) if names and calls else None
-
-
-def _bracket(text: str) -> tuple[str, str]:
-    """What is between the bracket at the beginning and its end, and the rest."""
-    depth, quote = 0, ""
-    for at, char in enumerate(text):
-        if quote:
-            quote = "" if char == quote and text[at - 1] != "\\" else quote
-        elif char in "'\"`":
-            quote = char
-        elif char in "([{":
-            depth += 1
-        elif char in ")]}":
-            depth -= 1
-            if not depth:
-                return text[1:at], text[at + 1 :].lstrip()
-    return text[1:], ""
-
-
-def _double(match: re.Match[str]) -> str:
-    """A string in single quotes as JSON."""
-    return json.dumps(match[1])
+def cleaned(value: Any) -> Any:
+    """A value of a script as a document may hold it."""
+    if isinstance(value, list):
+        return [None if one is UNDEFINED else cleaned(one) for one in value]
+    if isinstance(value, dict):
+        return {name: cleaned(one) for name, one in value.items() if one is not UNDEFINED}
+    if isinstance(value, Host):
+        return cleaned(value.shown())
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
 
 
 def _roles_of(roles: list[Any], database: str) -> list[tuple[str, str]]:

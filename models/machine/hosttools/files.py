@@ -96,17 +96,4 @@ def _size_of(text: str) -> int | None:
     return int(digits) * units[unit] if digits.isdigit() and unit in units else None
 
 
-def _du(machine: Machine, args: list[str], stdin: str) -> Outcome:
-    letters, words = _split(args)
-    answer, tree = _Answer("du"), NodeTree(machine)
-    for path in words or ["/root"]:
-        if not tree.exists(path):
-            answer.fail(f"cannot access '{path}': No such file or directory")
-            continue
-        kib = tree.size_below(path) >> 10
-        shown = f"{kib >> 20}G" if "h" in letters and kib >> 20 else f"{kib >> 10}M" if "h" in letters else str(kib)
-        answer.out.append(f"{shown}\t{path}\n")
-    return answer.result()
-
-
-TOOLS: dict[str, Callable[[Machine, list[str], str], Outcome]] = {"du": _du, "fallocate": _fallocate, "zcat": _zcat}
+TOOLS: dict[str, Callable[[Machine, list[str], str], Outcome]] = {"fallocate": _fallocate, "zcat": _zcat}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from simcluster.engine import format_rfc3339
 from simcluster.engine.clock import month_name, weekday
+from simcluster.models.machine.imagetools.system import kernel_named
 from simcluster.models.machine.machine import Machine
 from simcluster.models.userland.outcome import Outcome
 
@@ -18,13 +19,7 @@ def hostname(machine: Machine, args: list[str], stdin: str) -> Outcome:
 
 def uname(machine: Machine, args: list[str], stdin: str) -> Outcome:
     """uname: the kernel."""
-    kernel = machine.identity.kernel_version
-    if args[:1] == ["-r"]:
-        return Outcome(f"{kernel}\n")
-    if args[:1] == ["-a"]:
-        build = "#45-Ubuntu SMP PREEMPT_DYNAMIC Fri Aug 30 12:02:04 UTC 2024"
-        return Outcome(f"Linux {machine.name} {kernel} {build} x86_64 x86_64 x86_64 GNU/Linux\n")
-    return Outcome("Linux\n")
+    return kernel_named(args, machine.name, machine.identity.kernel_version, gnu=True)
 
 
 def nproc(machine: Machine, args: list[str], stdin: str) -> Outcome:

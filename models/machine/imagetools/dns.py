@@ -11,7 +11,7 @@ from typing import NamedTuple
 from simcluster.engine import MILLISECOND, SECOND, format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall, usage_error
-from simcluster.models.machine.names import cluster_first, is_address
+from simcluster.models.machine.names import ResolverConfig, cluster_first, is_address
 
 _LOOKUP_NS = 2 * MILLISECOND
 #: dig waits 5 s, three times.
@@ -20,8 +20,14 @@ _KINDS = ("A", "AAAA", "SRV", "PTR", "CNAME", "TXT", "NS", "SOA", "MX", "ANY")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
+#: Resolvers of the world outside that answer whoever asks.
+_PUBLIC = ("1.0.0.1", "1.1.1.1", "8.8.4.4", "8.8.8.8", "9.9.9.9")
+#: A name server whose own name nobody knows.
+UNKNOWN = "unknown server"
+
+
 class Found(NamedTuple):
-    """Who answered what. `code` is `NOERROR`, `NXDOMAIN`, `SERVFAIL`, or empty if nobody answered."""
+    """Who answered what. `code` is `NOERROR`, `NXDOMAIN`, `SERVFAIL`, `UNKNOWN`, or empty if nobody answered."""
 
     server: str
     code: str = ""
@@ -39,11 +45,18 @@ def reverse_name(address: str) -> str:
 
 
 def ask(call: ToolCall, names: list[str], kind: str, server: str = "") -> Found:
-    """Ask for records of the first of some full names that has any."""
+    """Ask for records of the first of some full names that has any; `server`: an address or a name, not its own."""
     network, sandbox = call.container.machine.network, call.container.sandbox
     config = sandbox.names or cluster_first(network.dns, sandbox.namespace)
-    servers = network.name_servers(config, sandbox.node, sandbox.address)
-    asked = [(address, there) for address, there in servers if not server or address == server]
+    if server:
+        found = server if is_address(server) else network.resolve_for(sandbox, server).address
+        if not found:
+            return Found("", UNKNOWN)
+        outside = not network.serves(found)
+        if outside and found not in (*config.servers, *_PUBLIC):
+            return Found(found)
+        config = ResolverConfig((found,), config.search, config.ndots, config.options)
+    asked = network.name_servers(config, sandbox.node, sandbox.address)
     for address, there in asked:
         if there.server is None:
             continue
@@ -63,11 +76,13 @@ def _candidates(call: ToolCall, host: str) -> list[str]:
     return (sandbox.names or cluster_first(network.dns, sandbox.namespace)).candidates(host.lower())
 
 
-def records_by_nslookup(call: ToolCall, host: str, kind: str) -> Outcome:
-    """What busybox's `nslookup` prints for a type, or for an address."""
+def records_by_nslookup(call: ToolCall, host: str, kind: str, server: str = "") -> Outcome:
+    """What busybox's `nslookup` prints for a type, for an address, or of a server that is named."""
     if is_address(host):
         host, kind = reverse_name(host) + ".", "PTR"
-    found = ask(call, _candidates(call, host), kind)
+    found = ask(call, _candidates(call, host), kind, server)
+    if found.code == UNKNOWN:
+        return Outcome(stderr=f"nslookup: bad address '{server}'\n", code=1, delay_ns=_LOOKUP_NS)
     if not found.code:
         return Outcome(";; connection timed out; no servers could be reached\n\n", code=1, delay_ns=_TIMEOUT_NS)
     head = f"Server:\t\t{found.server}\nAddress:\t{found.server}:53\n\n"
@@ -76,6 +91,8 @@ def records_by_nslookup(call: ToolCall, host: str, kind: str) -> Outcome:
         return Outcome(f"{head}** server can't find {host.rstrip('.')}: {code}\n\n", code=1, delay_ns=_LOOKUP_NS)
     word = {"SRV": "service", "PTR": "name", "CNAME": "canonical name"}.get(kind, "text")
     lines = [f"{found.name}\t{word} = {record.rstrip('.')}\n" for record in found.records]
+    if kind == "A":
+        lines = [f"Name:\t{found.name}\nAddress: {record}\n" for record in found.records]
     body = "".join(lines) or f"*** Can't find {host}: No answer\n"
     return Outcome(f"{head}{body}\n", delay_ns=_LOOKUP_NS)
 
@@ -99,15 +116,25 @@ def dig(call: ToolCall) -> Outcome:
         return usage_error(call, "missing name")
     names = _candidates(call, name) if "+search" in options else [name.lower().rstrip(".")]
     found = ask(call, names, kind, server)
+    if found.code == UNKNOWN:
+        return Outcome(stderr=f"dig: couldn't get address for '{server}': not found\n", code=10, delay_ns=_LOOKUP_NS)
+    waits, tries = (_number(options, word, default) for word, default in (("time", 5), ("tries", 3)))
     title = f"\n; <<>> DiG 9.18.28 <<>> {' '.join(call.argv[1:])}\n"
     if not found.code:
         address = found.server or server
-        where = f";; communications error to {address}#53: timed out\n" * 3
-        tail = ";; no servers could be reached\n"
-        return Outcome(f"{where}{title}{';; global options: +cmd' + chr(10)}{tail}", code=9, delay_ns=_TIMEOUT_NS)
+        where = f";; communications error to {address}#53: timed out\n" * tries
+        title = "" if "+short" in options else f"{title};; global options: +cmd\n"
+        text = f"{where}{title};; no servers could be reached\n"
+        return Outcome(text, code=9, delay_ns=waits * tries * SECOND)
     if "+short" in options:
         return Outcome("".join(f"{record}\n" for record in found.records), delay_ns=_LOOKUP_NS)
     return Outcome(title + _long(call, found, kind), delay_ns=_LOOKUP_NS)
+
+
+def _number(options: list[str], word: str, default: int) -> int:
+    """The value of `+time=2`, as dig has it: one at least."""
+    text = next((each.partition("=")[2] for each in reversed(options) if each.startswith(f"+{word}=")), "")
+    return max(1, int(text[:4])) if text.isdigit() else default
 
 
 def _long(call: ToolCall, found: Found, kind: str) -> str:
@@ -146,18 +173,22 @@ def host(call: ToolCall) -> Outcome:
     names = [word for at, word in enumerate(words) if not word.startswith("-") and (not at or words[at - 1] != "-t")]
     if not names:
         return usage_error(call, "missing name")
-    name = names[0]
+    name, server = names[0], names[1] if len(names) > 1 else ""
     if is_address(name):
-        found = ask(call, [reverse_name(name)], "PTR")
+        found = ask(call, [reverse_name(name)], "PTR", server)
         kind, name = "PTR", reverse_name(name) + "."
     else:
-        found = ask(call, _candidates(call, name), kind)
+        found = ask(call, _candidates(call, name), kind, server)
+    if found.code == UNKNOWN:
+        return Outcome(stderr=f"host: couldn't get address for '{server}': not found\n", code=1, delay_ns=_LOOKUP_NS)
     if not found.code:
         return Outcome(";; connection timed out; no servers could be reached\n", code=1, delay_ns=_TIMEOUT_NS)
     if found.code != "NOERROR" or (kind == "PTR" and not found.records):
         return Outcome(f"Host {name} not found: 3(NXDOMAIN)\n", code=1, delay_ns=_LOOKUP_NS)
     word = {"A": "has address", "SRV": "has SRV record", "PTR": "domain name pointer"}.get(kind, "has record")
     lines = "".join(f"{found.name} {word} {record}\n" for record in found.records)
+    if server:
+        lines = f"Using domain server:\nName: {server}\nAddress: {found.server}#53\nAliases: \n\n{lines}"
     return Outcome(lines or f"{found.name} has no {kind} record\n", delay_ns=_LOOKUP_NS)
 
 

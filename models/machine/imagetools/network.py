@@ -16,6 +16,7 @@ from simcluster.models.machine.certificate import pem_of, presented_by
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.exposed import answered
 from simcluster.models.machine.httprequest import LONG_WITH_VALUE, http_call
+from simcluster.models.machine.imagetools import echoes
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall, usage_error
 from simcluster.models.machine.imagetools.dns import records_by_nslookup
 from simcluster.models.machine.names import is_address, is_loopback
@@ -201,13 +202,13 @@ def _url(call: ToolCall, with_value: str) -> str:
 
 
 def nslookup(call: ToolCall) -> Outcome:
-    """Ask the pod's first name server, search list included."""
+    """Ask the pod's first name server, or the one that is named, search list included."""
     if not call.arguments:
         return usage_error(call, "missing host")
     host = call.arguments[0]
     kind = next((w.partition("=")[2].upper() for w in call.argv if w.startswith(("-type=", "-q=", "-querytype="))), "A")
-    if kind != "A" or is_address(host):
-        return records_by_nslookup(call, host, kind)
+    if kind != "A" or is_address(host) or len(call.arguments) > 1:
+        return records_by_nslookup(call, host, kind, call.arguments[1] if len(call.arguments) > 1 else "")
     network, sandbox = call.container.machine.network, call.container.sandbox
     found = network.resolve_for(sandbox, host.rstrip("."))
     delay_ns = max(found.delay_ns, _LOOKUP_NS)
@@ -271,25 +272,4 @@ def status_text(status: int) -> str:
     return f"{status} {_REASONS.get(status, '')}".rstrip()
 
 
-def ping(call: ToolCall) -> Outcome:
-    """One answer a second from a pod's address; Service addresses answer no ping."""
-    words = [word for word in call.arguments if not word.isdigit()]
-    if not words:
-        return usage_error(call, "missing host")
-    network = call.container.machine.network
-    address = network.resolve_for(call.container.sandbox, words[0]).address
-    if not address:
-        return Outcome(stderr=f"ping: bad address '{words[0]}'\n", code=1, delay_ns=_LOOKUP_NS)
-    given = option(call, "-c") or "3"
-    if not given.isdigit():
-        return usage_error(call, f"invalid number '{given}'")
-    count = int(given[:5])
-    alive = address in network.sandboxes
-    rows = [f"64 bytes from {address}: seq={n} ttl=63 time=0.412 ms\n" for n in range(count if alive else 0)]
-    lost = 0 if alive else 100
-    text = f"PING {words[0]} ({address}): 56 data bytes\n{''.join(rows)}\n--- {words[0]} ping statistics ---\n"
-    text += f"{count} packets transmitted, {len(rows)} packets received, {lost}% packet loss\n"
-    return Outcome(text, code=0 if alive else 1, delay_ns=(count if alive else count + 10) * SECOND)
-
-
-TOOLS: dict[str, Tool] = {"nslookup": nslookup, "ping": ping, "wget": wget}
+TOOLS: dict[str, Tool] = {"nslookup": nslookup, "ping": echoes.busybox, "wget": wget}

@@ -74,12 +74,35 @@ def hostname(call: ToolCall) -> Outcome:
 
 
 def uname(call: ToolCall) -> Outcome:
-    """The kernel's name; `-r` its release, `-a` all."""
-    release = call.container.machine.identity.kernel_version
-    if call.has("a"):
-        build = "#45-Ubuntu SMP PREEMPT_DYNAMIC Fri Aug 30 12:02:04 UTC 2024"
-        return Outcome(f"Linux {call.container.sandbox.pod_name} {release} {build} x86_64 GNU/Linux\n")
-    return Outcome((release if call.has("r") else "x86_64" if call.has("m") else "Linux") + "\n")
+    """The kernel."""
+    sandbox, release = call.container.sandbox, call.container.machine.identity.kernel_version
+    name = sandbox.node if sandbox.host_network else sandbox.pod_name
+    return kernel_named(list(call.argv[1:]), name, release, gnu=False)
+
+
+#: Long options of uname by letter.
+_UNAME = {"kernel-name": "s", "nodename": "n", "kernel-release": "r", "kernel-version": "v", "machine": "m",
+          "operating-system": "o", "all": "a", "processor": "p", "hardware-platform": "i"}  # fmt: skip
+
+
+def kernel_named(args: list[str], node: str, release: str, *, gnu: bool) -> Outcome:
+    """What `uname` prints, in the order in which it has the parts: GNU's knows the processor where BusyBox does not."""
+    letters = ""
+    for word in args:
+        found = _UNAME.get(word[2:], "?") if word.startswith("--") else word[1:] if word.startswith("-") else "?"
+        if not found or set(found) - set(_UNAME.values()):
+            kind = "extra operand" if not word.startswith("-") else "unrecognized option"
+            wrong = "extra operand" if not word.startswith("-") else "invalid option -- "
+            said = f"{wrong} ‘{word}’" if kind == "extra operand" else f"{wrong}'{word.lstrip('-')[:1]}'"
+            return Outcome(stderr=f"uname: {said}\nTry 'uname --help' for more information.\n", code=1)
+        letters += found
+    build = "#45-Ubuntu SMP PREEMPT_DYNAMIC Fri Aug 30 12:02:04 UTC 2024"
+    processor = "x86_64" if gnu else "unknown"
+    parts = {"s": "Linux", "n": node, "r": release, "v": build, "m": "x86_64", "p": processor, "i": processor}
+    parts["o"] = "GNU/Linux" if gnu else "Linux"
+    if "a" in letters:
+        letters = "snrvmpio" if gnu else "snrvmo"
+    return Outcome(" ".join(text for letter, text in parts.items() if letter in (letters or "s")) + "\n")
 
 
 def chroot(call: ToolCall) -> Outcome:

@@ -44,6 +44,17 @@ class Chassis(DiskHost, Protocol):
         """What containers have written to the root file system: layers in which there is something."""
 
 
+#: Where an Ubuntu server's own files lie, in hundredths (a fresh installation of 24.04; journal and packages in /var).
+_SYSTEM_PERCENT = {
+    "/usr": 78,
+    "/boot": 5,
+    "/var/lib/apt": 6,
+    "/var/lib/snapd": 5,
+    "/var/cache": 4,
+    "/var/log/journal": 2,
+}
+
+
 def root_base(machine: Chassis) -> tuple[int, int]:
     """Bytes and inodes of the root file system that the system, its containers and its texts take."""
     used = (SYSTEM_KIB << 10) + image_bytes(machine.images.size_bytes)
@@ -53,6 +64,14 @@ def root_base(machine: Chassis) -> tuple[int, int]:
     used += sum(map(layer_bytes, machine.layers()))  # integers
     inodes = SYSTEM_INODES + IMAGE_INODES * len(machine.images.images) + CONTAINER_INODES * len(machine.containers())
     return used, inodes
+
+
+def beyond(machine: Chassis) -> dict[str, int]:
+    """What of that stands in no list of files, by folder: programs in /usr, kernels in /boot, images and layers."""
+    system = SYSTEM_KIB << 10
+    layers = image_bytes(machine.images.size_bytes) + sum(map(layer_bytes, machine.layers()))  # integers
+    parts = {folder: system * percent // 100 for folder, percent in _SYSTEM_PERCENT.items()}
+    return {**parts, "/var/lib/containerd": layers}
 
 
 def written_bytes(container: Group) -> int:

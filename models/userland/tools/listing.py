@@ -316,10 +316,16 @@ def du(call: Call) -> Outcome:
     return call.done("".join(walker.out))
 
 
+#: File systems whose files take nothing.
+_PSEUDO = ("/proc", "/sys", "/dev")
+
+
 class _Usage:
     def __init__(self, call: Call, given: Options, depth: int) -> None:
         self.call, self.given, self.depth = call, given, depth
         self.out: list[str] = []
+        held: dict[str, int] = getattr(call.files, "beyond", dict)()
+        self.beyond = held
 
     def shown(self, size: int) -> str:
         """A size in bytes as the options want it."""
@@ -329,11 +335,24 @@ class _Usage:
             return str(size)
         return str(-(-size // (1 << 20)) if self.given.has("m") else -(-size // 1024))
 
+    def _counts(self, path: str, at: str) -> bool:
+        """Whether what lies unlisted in a folder is to be added at another: there, or above where no list leads."""
+        if at == path:
+            return True
+        head = path.rstrip("/") + "/"
+        if not at.startswith(head):
+            return False
+        return self.call.files.look(head + at[len(head) :].partition("/")[0]) is None
+
     def add(self, name: str, found: Stat, level: int) -> int:
         """The bytes of one operand and all below it."""
         size = found.size if self.given.has("b", "A") else _blocks(found) * 1024
-        if found.is_folder:
-            path = self.call.path(name)
+        path = self.call.path(name)
+        if path.startswith(_PSEUDO):
+            size = 0
+        elif found.is_folder:
+            inside = (bytes_ for at, bytes_ in self.beyond.items() if self._counts(path, at))
+            size += sum(inside)  # integers
             for inner in self.call.files.names(path):
                 below = self.call.files.look(f"{path.rstrip('/')}/{inner}")
                 if below is not None and level < 40:

@@ -25,6 +25,8 @@ from simcluster.surface.protocols import Clock, Interrupted
 HOME = "/root"
 #: Exit status of what `timeout` has ended.
 TIMED_OUT = 124
+#: What the kernel gives to who asks for any port (net.ipv4.ip_local_port_range).
+FIRST_FREE_PORT = 32_768
 _PROGRAMS = ("curl", "k", "kubectl", "scp", "ssh", "wget")
 #: Verbs of openssl that look at certificates.
 _CERTIFICATES = ("req", "s_client", "verify", "x509")
@@ -51,12 +53,14 @@ class Doors(NamedTuple):
         login: runs a command line on a node as root: (node, command, standard input, clock).
         exchange: curl and wget.
         forwarded: curl and wget in the network of a pod: (namespace, pod, argv, call).
+        proxied: curl and wget of `kubectl proxy`: (argv, call).
     """
 
     kubectl: Callable[[], Kubectl]
     login: Callable[[str, str, str, Clock], Outcome]
     exchange: Exchange
     forwarded: Callable[[str, str, Sequence[str], Call], Outcome]
+    proxied: Callable[[Sequence[str], Call], Outcome]
 
 
 class Limited:
@@ -210,6 +214,8 @@ class DeskPlace(BarePlace):
                 return Outcome("", "wget: can't connect to remote host (127.0.0.1): Connection refused\n", 1)
             said = f"curl: (7) Failed to connect to localhost port {port} after 0 ms: Couldn't connect to server\n"
             return Outcome("", "" if "-s" in call.args else said, 7)
+        if not forward.pod:
+            return self._desk.doors.proxied(call.argv, call)
         argv = list(call.argv)
         argv[at] = f"{found[1] or ''}127.0.0.1:{forward.remote}{found[4]}"
         result = self._desk.doors.forwarded(forward.namespace, forward.pod, argv, call)
@@ -225,7 +231,7 @@ class DeskPlace(BarePlace):
             jobs = [one for one in terminal.forwards if one.job and str(one.job) in words]
         else:
             jobs = [one for one in terminal.forwards if one.job and words and (
-                words[-1] in "kubectl port-forward" or str(one.port) in words[-1])]  # fmt: skip
+                words[-1] in ("kubectl port-forward kubectl proxy") or str(one.port) in words[-1])]  # fmt: skip
         terminal.stop(jobs)
         return Outcome() if jobs else None if call.name == "kill" else Outcome(code=1)
 
@@ -251,12 +257,33 @@ class DeskPlace(BarePlace):
             terminal.forwards.append(Forward(int(local), *pod, int(remote), terminal.lines, call.pid))
         return Outcome(result.stdout, "", 0, FOREVER_NS)
 
+    def _proxy(self, call: Call) -> Outcome:
+        """`kubectl proxy`: it listens until it is killed, or somebody presses Ctrl-C."""
+        client, terminal = self._desk.doors.kubectl(), self._desk.terminal
+        before, client.clock = client.clock, _Still(self._desk.clock)
+        try:
+            result = client.run(call.args, "", DeskManifests(self.files, call.cwd))
+        finally:
+            client.clock = before
+        found = re.search(r"^Starting to serve on [^\n]*:(\d+)$", result.stdout, re.MULTILINE)
+        if result.exit_code not in (0, INTERRUPTED) or found is None:
+            return result
+        port = int(found[1]) or FIRST_FREE_PORT + sum(not one.pod for one in terminal.forwards)  # integers
+        if terminal.forward_to(port) is not None:
+            said = f"error: listen tcp 127.0.0.1:{port}: bind: address already in use\n"
+            return Outcome("", said, 1)
+        terminal.forwards.append(Forward(port, "", "", port, terminal.lines, call.pid))
+        return Outcome(result.stdout.replace(f":{found[1]}\n", f":{port}\n"), "", 0, FOREVER_NS)
+
     def _limited(self, call: Call) -> Limited:
         return Limited(self._desk.clock, call.until_ns)
 
     def _kubectl(self, call: Call) -> Outcome:
-        if "port-forward" in call.args and not any(word in ("-h", "--help") for word in call.args):
+        helps = any(word in ("-h", "--help") for word in call.args)
+        if "port-forward" in call.args and not helps:
             return self._forward(call)
+        if call.args[:1] == ["proxy"] and not helps:
+            return self._proxy(call)
         client, clock = self._desk.doors.kubectl(), self._limited(call)
         before, client.clock = client.clock, clock
         beside = client.workstation

@@ -13,7 +13,7 @@ _OWN = ("_", "RANDOM", "SECONDS", "LINENO", "PIPESTATUS", "REPLY", "BASHPID")
 
 @dataclass
 class Forward:
-    """`kubectl port-forward` that listens on a local port of the desk.
+    """`kubectl port-forward` or `kubectl proxy` (without a pod) that listens on a local port of the desk.
 
     Attributes:
         port: local port; remote: that of the pod.

@@ -1,4 +1,4 @@
-"""Verbs that need what is not here: a server on a local port, plug-ins, a shell to complete for; and kustomize.
+"""Verbs that need what is not here: a local port, plug-ins, a shell to complete for; and kustomize.
 
 They check their arguments as the real ones do, and then refuse, or block for a while.
 """
@@ -51,7 +51,7 @@ def block(invocation: Invocation) -> None:
 
 
 def proxy(invocation: Invocation, arguments: Arguments) -> None:
-    """`kubectl proxy`: says where it listens; nobody can connect there."""
+    """`kubectl proxy`: says where it listens. Who owns the terminal carries what comes there to the API server."""
     port = arguments.number("port")
     invocation.line(f"Starting to serve on {arguments.text('address')}:{port}")
     block(invocation)

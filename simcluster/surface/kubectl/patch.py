@@ -8,6 +8,7 @@ from typing import Any
 from simcluster.api.objects import Json
 from simcluster.api.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from simcluster.api.schema import YamlSyntaxError, decode_yaml
+from simcluster.api.validation.causes import quoted
 from simcluster.surface.kubectl import manifests
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
@@ -66,7 +67,7 @@ def _parsed(invocation: Invocation, arguments: Arguments) -> Any:
     try:
         documents, _ = decode_yaml(text)
     except YamlSyntaxError as error:
-        raise plain(f'unable to parse "{text}": {error}') from None
+        raise plain(f"unable to parse {quoted(text)}: {error}") from None
     patch = documents[0] if documents else None
     # What can be no patch goes to the server as the JSON it is.
     return patch if isinstance(patch, (dict, list)) else json.dumps(patch).encode()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from simcluster.engine import AppendLog, Flat
 from simcluster.telemetry.logql.storage import Line, Volume
-from simcluster.telemetry.logs import FRAME_BYTES, Entry, LazyLines, LogLine, worded
+from simcluster.telemetry.logs import FRAME_BYTES, Entry, LazyLines, LogLine, Reading, worded
 from simcluster.telemetry.promql.storage import Labels
 
 #: Pieces of a sealed block, and how many blocks of a file are kept: a piece is what came between two batches.
@@ -135,17 +135,18 @@ class FileLines(Reversible[Line]):
         self._log, self._stream, self._span, self._needle = log, stream, span, needle
 
     def __iter__(self) -> Iterator[Line]:
+        reading = Reading()
         for clock_ns, entry, before in self._log.entries(self._span[0]):
-            yield from self._lines(clock_ns, entry, before)
+            yield from self._lines(clock_ns, entry, before, reading)
 
     def __reversed__(self) -> Iterator[Line]:
-        oldest = self._span[0]
+        oldest, reading = self._span[0], Reading()
         for clock_ns, entry, before in self._log.newest():
             if last_of(entry) + clock_ns < oldest:
                 break
-            yield from reversed(self._lines(clock_ns, entry, before))
+            yield from reversed(self._lines(clock_ns, entry, before, reading))
 
-    def _lines(self, clock_ns: int, entry: Entry, before: Entry | None) -> list[Line]:
+    def _lines(self, clock_ns: int, entry: Entry, before: Entry | None, reading: Reading) -> list[Line]:
         from_ns, to_ns = self._span[0] - clock_ns, self._span[1] - clock_ns
         if isinstance(entry, LogLine):
             wanted = entry.stream == self._stream and from_ns <= entry.t_ns < to_ns
@@ -155,7 +156,7 @@ class FileLines(Reversible[Line]):
             return []
         return [
             (line.t_ns + clock_ns, line.text)
-            for line in worded(entry, before, None, self._needle)
+            for line in worded(entry, before, None, self._needle, reading)
             if line.stream == self._stream and from_ns <= line.t_ns < to_ns
         ]
 

@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.engine import SECOND, Simulation
 from simcluster.models.apps.stores.documents import DocumentError, aggregated, changed, inspected, matches, ordered
-from simcluster.models.apps.stores.mongoshell import chained
+from simcluster.models.apps.stores.mongosyntax import chained
 from simcluster.models.apps.stores.redisdata import WRONG_TYPE, RedisData
 
 DOCS = [
