@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -18,13 +19,20 @@ from simcluster.eval.chat.context import Message, fitting, shown
 from simcluster.eval.chat.endpoint import Endpoint, EndpointError, Reply
 from simcluster.eval.chat.instructions import head, prompt
 from simcluster.eval.chat.options import ModelOptions
-from simcluster.eval.chat.tools import ARGUMENTS_MAX, Toolkit, schema
+from simcluster.eval.chat.tools import Toolkit, schema
 from simcluster.surface.protocols import Session, Thinking
 
 #: Replies without a call, one after the other, after which the model has ended.
 SILENT_MAX = 3
 #: Calls of one reply that are made; those beyond are refused.
 CALLS_MAX = 16
+#: Calls of one reply that are answered at all, and characters of what a model says that it is reminded of: what floods
+#: would make requests that no endpoint takes.
+ANSWERED_MAX, SAID_MAX = 64, 48_000
+#: Characters of a call's id.
+_ID_MAX = 200
+#: So much of a text is looked through for a call: characters, and braces with which one could begin.
+_TEXT_MAX, _BRACES_MAX = 200_000, 1_000
 #: Replies of a run: commands are limited by the budget, calls that make no sense by this.
 REPLIES_MAX = 400
 #: Statuses by which endpoints refuse tools.
@@ -128,18 +136,20 @@ class ModelAgent:
         """What is kept of a message, in the form that endpoints take back, and its calls."""
         text = str(message.get("content") or "")
         if not self._tools:
-            return {"role": "assistant", "content": text}, _written(text)
+            return {"role": "assistant", "content": shown(text, SAID_MAX)}, _written(text)
         calls, kept = [], []
-        for number, one in enumerate(message.get("tool_calls") or ()):
+        for number, one in enumerate((message.get("tool_calls") or [])[:ANSWERED_MAX]):
             one = one if isinstance(one, dict) else {}
             asked: Any = one.get("function")
             asked = asked if isinstance(asked, dict) else {}
-            call = Call(str(one.get("id") or f"call-{number}"), asked.get("name"), asked.get("arguments", "{}"))
+            call = Call(
+                str(one.get("id") or f"call-{number}")[:_ID_MAX], asked.get("name"), asked.get("arguments", "{}")
+            )
             calls.append(call)
             said = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-            function = {"name": str(call.name)[:80], "arguments": said if len(said) <= ARGUMENTS_MAX else "{}"}
+            function = {"name": str(call.name)[:80], "arguments": said if len(said) <= SAID_MAX else "{}"}
             kept.append({"id": call.id, "type": "function", "function": function})
-        return {"role": "assistant", "content": text, **({"tool_calls": kept} if kept else {})}, calls
+        return {"role": "assistant", "content": shown(text, SAID_MAX), **({"tool_calls": kept} if kept else {})}, calls
 
 
 def _answered(call: Call, text: str) -> Message:
@@ -150,8 +160,8 @@ def _answered(call: Call, text: str) -> Message:
 
 def _written(text: str) -> list[Call]:
     """The first call that a text holds."""
-    decoder = json.JSONDecoder()
-    for start in re.finditer(r"\{", text):
+    decoder, text = json.JSONDecoder(), text[:_TEXT_MAX]
+    for start in islice(re.finditer(r"\{", text), _BRACES_MAX):
         try:
             found, _ = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError):

@@ -32,6 +32,8 @@ _BY_STATUS |= {408: "timeout", 429: "rate limit", 504: "timeout"}
 #: The longest answer that is read, bytes.
 _ANSWER_MAX = 16 * 2**20
 _CHUNK = 1 << 16
+#: What a try ends with when nothing comes, or nothing that can be used.
+_UNUSABLE = (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 class EndpointError(Exception):
@@ -128,13 +130,11 @@ class Endpoint:
             try:
                 return usable(self._once(body))
             except urllib.error.HTTPError as problem:
-                with problem:
-                    why = f"{problem.code} {problem.read(_ERROR_MAX).decode(errors='replace')}".strip()
-                status, kind = problem.code, ""
+                why, status, kind = f"{problem.code} {_words_of(problem)}".strip(), problem.code, ""
                 if problem.code not in _AGAIN:
                     break
                 pause_s = max(pause_s, _asked_for(problem.headers.get("Retry-After")))
-            except (OSError, HTTPException, ValueError, KeyError, IndexError, TypeError, AttributeError) as problem:
+            except _UNUSABLE as problem:
                 why, status, kind = f"{type(problem).__name__}: {problem}", 0, _kind_of(problem)
         raise EndpointError(f"{self.url} gave no answer for {self.model}: {why}", status, kind)
 
@@ -147,8 +147,9 @@ class Endpoint:
         self.usage.requests += 1
         with urllib.request.urlopen(request, timeout=self.timeout_s) as answer:
             found = json.loads(self._whole(answer))
-        used = found.get("usage") or {}
-        prompt, completion = int(used.get("prompt_tokens", 0)), int(used.get("completion_tokens", 0))
+        used = found.get("usage")
+        used = used if isinstance(used, dict) else {}
+        prompt, completion = _tokens(used.get("prompt_tokens")), _tokens(used.get("completion_tokens"))
         self.usage.prompt += prompt
         self.usage.completion += completion
         return Reply(dict(found["choices"][0]["message"]), prompt, completion)
@@ -163,6 +164,20 @@ class Endpoint:
             if len(found) > _ANSWER_MAX:
                 raise ValueError(f"the answer is longer than {_ANSWER_MAX} bytes")
         return bytes(found)
+
+
+def _words_of(problem: urllib.error.HTTPError) -> str:
+    """What a refusal says, as far as it comes."""
+    try:
+        with problem:
+            return problem.read(_ERROR_MAX).decode(errors="replace")
+    except (OSError, HTTPException, ValueError):
+        return ""
+
+
+def _tokens(said: object) -> int:
+    """A count of tokens; what is none counts as none."""
+    return max(0, said) if isinstance(said, int) else 0
 
 
 def _kind_of(problem: Exception) -> str:
@@ -189,4 +204,4 @@ def _with_words(reply: Reply) -> Reply:
 
 def _asked_for(text: str | None) -> float:
     """Seconds that an answer asks to wait, up to `_WAIT_MAX_S`; 0 if it names none (a date is not looked at)."""
-    return min(float(text), _WAIT_MAX_S) if text is not None and text.strip().isdigit() else 0.0
+    return min(float(text), _WAIT_MAX_S) if text is not None and text.strip().isdecimal() else 0.0

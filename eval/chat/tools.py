@@ -121,7 +121,7 @@ class Toolkit:
         """Submit; JSON of a map is a structured diagnosis."""
         answer: Any = given["diagnosis"]
         if answer.lstrip().startswith("{"):
-            with contextlib.suppress(ValueError):  # a text that begins like JSON
+            with contextlib.suppress(ValueError, RecursionError):  # a text that begins like JSON
                 answer = json.loads(answer)
         self._session.diagnose(answer)
         return "taken; the last one counts"

@@ -6,15 +6,17 @@ workloads and the pods that they own, in endpoints that no controller wrote, in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from simcluster.api.objects import ApiObject, labels_of, name_of
 from simcluster.engine.streams import Streams
 from simcluster.eval.examination.standing import WORKLOADS, workloads
-from simcluster.eval.examination.trials import Again, Drain, OneMore, Reboot, Recreated, Roll, Trial, label
+from simcluster.eval.examination.trials import Again, Drain, OneMore, Reboot, Recreated, Returned, Roll, Trial, label
 from simcluster.eval.interventions.victims import calls_of
-from simcluster.faults.facts import essence, leaves
+from simcluster.faults.facts import ChangedFact, essence, leaves
 from simcluster.faults.steps import mechanism_of
+from simcluster.faults.survey import standing
 from simcluster.tasks.model import Task
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ _ROLLED = "kubectl.kubernetes.io/restartedAt"
 BARE = "pods that no workload owns"
 #: Kinds of objects that containers are started with.
 _HELD = ("configmaps", "secrets", "persistentvolumeclaims", "serviceaccounts")
+#: Effects of taints that keep new pods away.
+_KEEPING = ("NoSchedule", "NoExecute")
 #: Who writes EndpointSlices by himself.
 _CONTROLLER = "endpointslice-controller.k8s.io"
 
@@ -49,6 +53,37 @@ def changes(world: World, twin: World, task: Task, seed: int | None, library: Li
         if step.fault and not step.harmless and not mechanism_of(step, task.namespace, library).lasting:
             found.append(Again(f"{step.fault.replace('_', ' ')}", index))
     return found
+
+
+def returns(world: World, twin: World, task: Task, changed: Sequence[ChangedFact]) -> list[Trial]:
+    """For each node on which a cause still stands and that takes pods: those that the twin has there come back.
+
+    Who happens to have no pod there has mended nothing; who keeps pods away, or needs none there, has.
+    """
+    nodes = [name for name in _nodes(world) if name in _nodes(twin)]
+    parts = [fact for fact in changed if fact.place.kind == "Node" and fact.place.part]
+    found: list[Trial] = []
+    for node in dict.fromkeys(fact.place.name for fact in parts if fact.place.name in nodes):
+        stands = standing(world, [fact for fact in parts if fact.place.name == node])
+        run = _run_on(twin, task.namespace, node)
+        there = [one for one in run if one in [label(each) for _, each in workloads(world, task.namespace)]]
+        if stands and there and _takes_pods(world, node) and _run_on(world, task.namespace, node) != run:
+            found.append(Returned(node, tuple(there), tuple(name for name in nodes if name != node)))
+    return found
+
+
+def _run_on(world: World, namespace: str, node: str) -> list[str]:
+    """Deployments, as `kind/name`, that have pods on a node."""
+    pods = [p for p in world.api.store.objects("pods", namespace) if (p.get("spec") or {}).get("nodeName") == node]
+    there = [one for kind, one in workloads(world, namespace) if kind == "deployments.apps"]
+    return [label(one) for one in there if any(_is_of(pod, one) for pod in pods)]
+
+
+def _takes_pods(world: World, node: str) -> bool:
+    """Whether pods are placed on a node."""
+    stored = world.api.store.get("nodes", "", node)
+    spec = {} if stored is None else stored.get("spec") or {}
+    return not spec.get("unschedulable") and not any(t["effect"] in _KEEPING for t in spec.get("taints") or ())
 
 
 def losses(world: World, twin: World, task: Task, seed: int | None) -> list[Trial]:

@@ -196,12 +196,14 @@ class Examiner:
     def _tests(self, world: World, twin: World, whole: bool) -> list[Trial]:
         """In order; in a grade tests of what differs from the twin come first, for a failure ends it."""
         task, seed = self.case.task, None if whole else self.case.seed
-        found = [
+        returns = choice.returns(world, twin, task, self.case.changed)
+        found: list[Trial] = [
             *(TimePasses(), ControlPlane()),
+            *returns,
             *choice.changes(world, twin, task, seed, self.case.library),
             *choice.losses(world, twin, task, seed),
         ]
-        first = frozenset() if whole else choice.suspects(world, twin, task)
+        first = frozenset() if whole else choice.suspects(world, twin, task) | {test.subject for test in returns}
         return sorted(found, key=lambda test: test.subject not in first)
 
     # --- whether a test discriminates -------------------------------------------------------

@@ -242,6 +242,32 @@ class Drain(Trial):
         return problem or kubectl(world, norm, f"uncordon {self.subject}")
 
 
+@dataclass(frozen=True)
+class Returned(Trial):
+    """Workloads that a node runs in the healthy twin come back to it, where nothing keeps them away.
+
+    The other nodes take no pods for a while. Who may not go there goes elsewhere afterwards.
+    """
+
+    workloads: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    group: ClassVar[str] = "change"
+    verb: ClassVar[str] = "gets its pods back"
+
+    def begin(self, world: World, norm: Norm) -> str:
+        """Cordon the others, roll the workloads, and uncordon the others once pods have been placed."""
+        open_ones = [name for name in self.others if not _cordoned(world, name)]
+        problem = kubectl(world, norm, f"cordon {' '.join(open_ones)}") if open_ones else ""
+        problem = problem or kubectl(world, norm, f"rollout restart {' '.join(self.workloads)}")
+        world.run_for(2 * LOOK_NS)
+        return problem or (kubectl(world, norm, f"uncordon {' '.join(open_ones)}") if open_ones else "")
+
+
+def _cordoned(world: World, node: str) -> bool:
+    stored = world.api.store.get("nodes", "", node)
+    return stored is None or bool((stored.get("spec") or {}).get("unschedulable"))
+
+
 def kubectl(world: World, norm: Norm, command: str) -> str:
     """Run it as the administrator in the application's namespace. Returns what it complains of."""
     result = world.kubectl(namespace=norm.task.namespace).run(command)

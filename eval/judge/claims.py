@@ -9,8 +9,8 @@ from typing import Any
 
 from simcluster.engine.content import nearest
 from simcluster.eval.judge.entities import roster
+from simcluster.eval.judge.matching import claimed
 from simcluster.eval.judge.reading import Reading, Stated, as_text, read
-from simcluster.eval.judge.sentence import claimed
 from simcluster.eval.judge.tokens import normal, tokens
 from simcluster.eval.judge.vocabulary import vocabulary
 

@@ -16,6 +16,8 @@ _LONG = 12
 #: A shorter one may be a component's where a clause begins with it.
 _SHORT = 6
 _BEGINS = frozenset([",", ":", ";", "(", "->", "→", "and", "but", "that", "because"])
+#: Between the ends of a way.
+_ARROWS = frozenset(["->", "→", "=>"])
 _PIECES_MAX = 4
 #: Kinds whose only object is named by the kind.
 SOLE = ("Namespace", "Ingress", "CronJob")
@@ -29,9 +31,14 @@ _BEGUN = 4
 _MANY = {"nodes": "", "workers": "worker", "machines": "", "hosts": ""}
 #: And for all that runs.
 _RUNNING, _RUN = ("services", "workloads", "microservices"), frozenset(["Deployment", "StatefulSet"])
-_POD = re.compile(r"-(?:[a-z0-9]{5,10}-[a-z0-9]{5}|\d+|pods?|deployment|service|deploy)(?![\w-])")
+#: What stands behind a name in that of a pod: hashes have no vowels (rand.SafeEncodeString of apimachinery).
+_POD = re.compile(
+    r"-(?:(?:(?=[a-z]*\d)[a-z0-9]{5,10}|[b-df-hj-np-tv-xz]{5,10})-[a-z0-9]{5}|\d+|pods?|deployment|service|deploy)(?![\w-])"
+)
 #: A piece of a name is shortened to no fewer letters.
 _CUT_MIN = 3
+#: What a component is called by a part that only it has.
+_ALSO = {"corefile": "coredns"}
 #: What makes a longer name of it.
 _LONGER = re.compile(r"-[^\s>-]")
 #: A part of a machine, in front of its name: "sda@worker-1".
@@ -76,6 +83,7 @@ class Roster:
             self.kinds.setdefault(name, set()).add(kind)
         self._whole = {_letters(name): name for name in self.kinds}
         self._whole |= {f"{_letters(name)}s": name for name in self.kinds if name.endswith("*")}  # all workers
+        self._whole |= {word: name for word, name in _ALSO.items() if name in self.kinds}
         self._short: dict[str, str] = {}
         for name in self.kinds:
             stem = _letters(name.removesuffix("service"))
@@ -115,8 +123,10 @@ class Roster:
         return _sure_in_lists(self._spelled_out(mentions, found), found)
 
     def _group(self, sentence: str, found: Sequence[Token], at: int) -> list[Mention]:
-        """All whose names begin so: "mongodb-*"."""
-        end = found[at].end
+        """All whose names begin so, or end so: "mongodb-*", "*-service"."""
+        begun, end = found[at].start, found[at].end
+        if sentence[max(0, begun - 2) : begun] == f"{STAR}-" and not _LONGER.match(sentence, end):
+            return [Mention(at, at + 1, name) for name in self.kinds if name.endswith(f"-{found[at].text}")]
         if sentence[end : end + 2] != f"-{STAR}" or sentence[max(0, found[at].start - 1) : found[at].start] == "-":
             return []
         return [Mention(at, at + 1, name) for name in self.kinds if name.startswith(f"{found[at].text}-")]
@@ -182,7 +192,8 @@ class Roster:
             sentence[max(0, found[start].start - 1) : found[start].start],
             sentence[behind : behind + 1],
         )
-        beside = beside or (_begins(found, start) and [token.text for token in found[end : end + 1]] == [":"])
+        follows = found[end].text if end < len(found) else ""
+        beside = beside or (_begins(found, start) and (follows == ":" or follows in words("states")))
         name = self._whole.get(word)
         sure = name is not None and (word not in words("everyday") or beside)
         if name is None:
@@ -251,7 +262,7 @@ def _sure_in_lists(mentions: list[Mention], found: Sequence[Token]) -> list[Ment
             other = mentions[at - 1 if order.step > 0 else at + 1]
             first, second = sorted((mentions[at], other), key=lambda mention: mention.start)
             between = {token.text for token in found[first.end : second.start]}
-            if other.sure and between and between <= words("lists"):
+            if other.sure and between and (between <= words("lists") or between <= _ARROWS):
                 mentions[at] = mentions[at]._replace(sure=True)
     return mentions
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simcluster.eval.judge.claims import read_claims
+from simcluster.eval.judge.matching import claimed
 from simcluster.eval.judge.reading import Reading, Stated, read
-from simcluster.eval.judge.sentence import claimed
 from simcluster.eval.judge.values import contradicts, says_value
 from simcluster.eval.judge.verdicts import QUESTIONS, DiagnosisVerdict, QuestionAnswer
 from simcluster.eval.judge.vocabulary import vocabulary, words
@@ -100,6 +100,7 @@ class _Asked:
         self.own = {truth.ref.name, *truth.scope, *beside.own}
         self.own |= {name for one in reading.stated if one.between and self.own & {*one.owners} for name in one.owners}
         self.victims = beside.victims
+        self.beside = beside
         self.stated = [self._attributed(one) for one in reading.stated if not self._is_disowned(one)]
         self.families = list(dict.fromkeys(one.family for one in self.stated))
         self.blamed = list(dict.fromkeys([*(n for one in self.stated for n in one.owners), *reading.accused]))
@@ -122,7 +123,7 @@ class _Asked:
         if one.family != self.family or owners & self.own:
             return one
         way = one.family in words("ways") and len(one.near) <= _ENDS_MAX
-        if not way and owners - self.victims:
+        if not way and (owners - self.victims or one.held):
             return one
         named = {*one.near} if way or not self._is_object() else {*self.reading.affirmed}
         meant = tuple(name for name in dict.fromkeys((*one.near, *self.reading.affirmed)) if name in self.own & named)
@@ -190,10 +191,16 @@ class _Asked:
         enough = 2 * len(missing) < len(details) or not details
         elsewhere = contradicts(reading.text, details)
         elsewhere = elsewhere or self._otherwise()
-        named = self.family in self.families or self._by_its_settings() or self._by_its_kind()
-        named = named and not elsewhere
+        named = self.family in self.families or self._by_its_settings() or self._by_its_kind() or self._by_its_field()
+        unsaid = [name for name in sorted(self.beside.families) if not self._is_spoken_of(name)]
+        named = named and not elsewhere and not unsaid
         return [
-            (named, f"claims {heard}" + (f", but of {elsewhere}" if elsewhere else "")),
+            (
+                named,
+                f"claims {heard}"
+                + (f", but of {elsewhere}" if elsewhere else "")
+                + (f", and not {', '.join(unsaid)}" if unsaid else ""),
+            ),
             (enough, f"lacks {', '.join(missing)}" if missing else "has every changed value"),
             (
                 bool(self.families) and not self.others,
@@ -215,8 +222,29 @@ class _Asked:
         only = kinds == (self.truth.ref.kind,) and self._is_object() and kinds[0].lower() in self.reading.text
         only = only and self.family not in self.reading.disowned
         return only and any(
-            one.family in self._allowed - {_SETTINGS} and self.own & {*one.owners} for one in self.stated
+            one.family in self._allowed - {_SETTINGS} and self.own & {*one.owners} and self.own & {*one.near}
+            for one in self.stated
         )
+
+    def _is_spoken_of(self, family: str) -> bool:
+        """Whether one of several causes is claimed, if only by what comes of it or by another on the same way."""
+        heard = {self.family, *self.families, *self.reading.follows, *self.reading.spoken}
+        families = vocabulary().families
+        if family in heard or (family in words("ways") and heard & words("ways")):
+            return True
+        return any(family in families[one].consequences or one in families[family].consequences for one in heard)
+
+    def _by_its_field(self) -> bool:
+        """Whether the field that was changed and what stands in it are told of the origin: "the ad asks hostPort 9100".
+
+        Only fields whose names are no words of everyday language, and only beside what may come of it.
+        """
+        fields = [(key, value) for key, value in self.truth.details.items() if key != key.lower() or "/" in key]
+        text, own = self.reading.text, self.own & {*self.blamed}
+        named = bool(fields) and all(says_value(text, "", each) for pair in fields for each in pair)
+        fits = all(one.family in self._allowed for one in self.stated)
+        cleared = any(key.lower() in self.reading.cleared for key, _ in fields)
+        return named and bool(own) and fits and not cleared and not self.reading.maybe
 
     def _otherwise(self) -> str:
         """A way of the right kind of cause that is told of and is not how it came about; empty if there is none.

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import re2
 
+from simcluster.eval.judge.blame import doers, said_to_be_broken, subject_of_the_cause
 from simcluster.eval.judge.entities import Mention, Roster, roster
 from simcluster.eval.judge.lexicon import telling
 from simcluster.eval.judge.sentence import Evidence, Sentence
@@ -57,6 +58,7 @@ class Stated(NamedTuple):
         sentence: its number.
         between: whether the owners are the two ends of a way, on which it lies.
         felt: whether it is what the owners meet: "pods there see retransmissions".
+        held: whether the first of the owners is said to have it: "search has a CPU limit of 10m".
         near: names of all components of its sentence of which nothing says that they are in order.
     """
 
@@ -67,6 +69,7 @@ class Stated(NamedTuple):
     sentence: int
     between: bool = False
     felt: bool = False
+    held: bool = False
     near: tuple[str, ...] = ()
 
 
@@ -89,6 +92,7 @@ class Reading:
         empty: whether nothing was answered.
         text: what was read, normalised.
         ways: of kinds of cause that are told of, as `family respect way`.
+        spoken: kinds of cause of which it speaks without denying them, claimed or not.
     """
 
     stated: list[Stated] = field(default_factory=list)
@@ -105,6 +109,7 @@ class Reading:
     empty: bool = False
     text: str = ""
     ways: list[str] = field(default_factory=list)
+    spoken: list[str] = field(default_factory=list)
 
     @property
     def families(self) -> list[str]:
@@ -140,6 +145,8 @@ def read(answer: str | Mapping[str, Any], inventory: Sequence[str]) -> Reading:
     reading.exonerated = [name for name in fine if name not in reading.affirmed]
     reading.cleared = list(dict.fromkeys(word for one in parsed for word in one.cleared))
     reading.ways = list(dict.fromkeys(way for one in parsed for way in one.ways))
+    topics = [topic for one in parsed for topic in (*one.evidence, *one.topics)]
+    reading.spoken = list(dict.fromkeys(one.family for one in topics if one.role in ("cause", "said", "effect")))
     stated = _Claims(parsed, known).stated()
     _settle(reading, parsed, stated, known)
     return reading
@@ -237,6 +244,7 @@ class _Claims:
             spoken = self._given([getattr(sentence, tier) for sentence in self._parsed])
             denied = {one.family for one in (*found, *spoken) if one.role == "denied"}
             said = [one for one in spoken if one.role in ("cause", "said") and one.family not in denied]
+            said = said or [one for one in spoken if one.role == "aside" and one.family not in denied]
             said = [one for one in said if self._has(one)]
             meant = _most({one.family: sum(other.family == one.family for other in said) for one in said})  # integers
             if meant and not (tier == "topics" and len({one.family for one in said}) > 1):
@@ -257,11 +265,18 @@ class _Claims:
                         first.setdefault(one.family, owners)
                 between = len(owners) == 2 and _between(sentence, owners)
                 felt = _felt(sentence, owners, one)
+                maybe = sentence.maybe or self._is_alternative(number)
+                held = _held(sentence, owners, one)
                 found.append(
-                    Stated(one.family, owners, one.role, sentence.maybe, number, between, felt, sentence.affirmed)
+                    Stated(one.family, owners, one.role, maybe, number, between, felt, held, sentence.affirmed)
                 )
         lived = {one.family for one in found if one.role in ("cause", "said") and one.owners and not one.felt}
         return [one._replace(role="effect") if one.felt and one.family in lived else one for one in found]
+
+    def _is_alternative(self, number: int) -> bool:
+        """Whether it, or one of the two behind it, begins with "or"."""
+        texts = [[token.text for token in one.found[:1]] for one in self._parsed[number : number + 3]]
+        return ["or"] in texts
 
     def _fits(self, one: Stated) -> bool:
         """Whether one of those to whom it is given is of a kind that can have it."""
@@ -309,7 +324,7 @@ class _Claims:
         sentence = self._parsed[number]
         if any(token.text == "it" for token in sentence.found[one.start : one.end + 1]):
             for mentions in self._earlier(number):  # "the kernel kills it"
-                meant = self._fitting(mentions, one.kinds)
+                meant = [m for m in self._fitting(mentions, one.kinds) if _is_called(m.name, one.family)]
                 its = [m for m in sentence.mentions if {*one.kinds} & words("specific") & self._known.kinds[m.name]]
                 if meant and not its and not any(m.end <= one.start for m in sentence.mentions):
                     return (meant[0].name,), True
@@ -402,6 +417,12 @@ class _Claims:
         return max(0, mention.start - one.end) + (0 if linked else _FAR)
 
 
+def _is_called(name: str, family: str) -> bool:
+    """Whether a component of that name can have such a cause."""
+    patterns = vocabulary().families[family].names
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
 def _most(counts: Mapping[str, int]) -> str:
     """The one that counts most; empty if several do."""
     first = sorted(counts, key=lambda name: -counts[name])[:2]
@@ -415,7 +436,8 @@ def _done_to(sentence: Sentence, mention: Mention) -> bool:
         before -= 1
     if before > 0 and sentence.found[before].text in words("towards"):
         before -= 1
-    return before >= 0 and sentence.found[before].text.startswith(tuple(words("done_to")))
+    text = sentence.found[before].text if before >= 0 else ""
+    return text.startswith(tuple(words("done_to"))) and not text.endswith(("ion", "ions"))
 
 
 def _of_else(sentence: Sentence, mention: Mention, one: Evidence) -> bool:
@@ -428,26 +450,34 @@ def _of_else(sentence: Sentence, mention: Mention, one: Evidence) -> bool:
     return sentence.found[before - 1].text not in words("beside") and not one.start <= before - 1 < one.end
 
 
+def _held(sentence: Sentence, owners: Sequence[str], one: Evidence) -> bool:
+    """Whether a component is said to have it: the subject, and right behind it "has"."""
+    names = [m for m in sentence.mentions if m.name in owners[:1] and m.end <= one.anchor <= m.end + _CLOSE]
+    return any(token.text in words("has") for m in names for token in sentence.found[m.end : m.end + 1])
+
+
 def _felt(sentence: Sentence, owners: Sequence[str], one: Evidence) -> bool:
     """Whether a component meets it: "frontend sees packet loss"."""
     names = [m for m in sentence.mentions if m.name in owners and m.end <= one.anchor]
     return bool(names) and any(token.text in words("meets") for token in sentence.found[names[-1].end : one.end])
 
 
-def _doers(sentence: Sentence) -> list[str]:
-    """Components that do something to others: "hogged by recommendationservice", "geo eats all CPU"."""
-    found = []
-    for mention in sentence.mentions:
-        behind = [token.text for token in sentence.found[mention.end : mention.end + 1]]
-        if {*behind} & words("harms") and mention.sure and not mention.address and mention.start == 0:
-            found.append(mention.name)
-        before = mention.start - 1
-        while before >= 0 and sentence.found[before].text in words("skipped"):
-            before -= 1
-        texts = [token.text for token in sentence.found[max(0, before - 1) : before + 1]]
-        if len(texts) > 1 and texts[0] in words("harmed") and texts[1] == "by" and not mention.address and mention.sure:
-            found.append(mention.name)
-    return found
+def _because_of_it(parsed: Sequence[Sentence], sentence: Sentence, known: Roster) -> list[Stated]:
+    """What an object is that the sentence in front names, if that is called the cause by "because of it"."""
+    number = parsed.index(sentence)
+    its = {"of", "it", "this", "that", ".", ",", "!"}
+    called = any(
+        span.role == "cause" and {token.text for token in sentence.found[span.start : span.end]} <= its
+        for span in sentence.spans
+    )
+    before = parsed[number - 1].mentions if called and number else []
+    meant = [m for m in before if m.name in parsed[number - 1].affirmed]
+    return [
+        Stated(family, (mention.name,), "cause", sentence.maybe, number)
+        for mention in meant[:1]
+        for family, each in vocabulary().families.items()
+        if {*each.kinds[:1]} & known.kinds[mention.name] & words("specific")
+    ]
 
 
 def _between(sentence: Sentence, owners: Sequence[str]) -> bool:
@@ -510,7 +540,12 @@ def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[State
     )
     for sentence in parsed:
         if sentence.spans[0].role in ("cause", "said") and not sentence.maybe:
-            reading.accused += [name for name in _doers(sentence) if name not in reading.accused]
+            harming = [*doers(sentence), *said_to_be_broken(sentence)]
+            reading.accused += [name for name in dict.fromkeys(harming) if name not in reading.accused]
+            reading.stated += _because_of_it(parsed, sentence, known)
+        if not sentence.maybe:
+            doing = subject_of_the_cause(sentence)
+            reading.accused += [name for name in doing if name not in reading.accused]
         if sentence.blames and not any(one.role in ("cause", "said") for one in sentence.evidence):
             named = [m.name for m in sentence.mentions if not m.address and m.sure]
             if not named:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from simcluster.eval.judge.entities import Roster
 from simcluster.eval.judge.lexicon import Hit
+from simcluster.eval.judge.matching import MARKS, Known, Named, acquitted, denied, families_among, segment
 from simcluster.eval.judge.tokens import Token, tokens
 from simcluster.eval.judge.vocabulary import (
-    Pattern,
     cue_of,
     cues,
     hints_of,
@@ -25,20 +25,14 @@ from simcluster.eval.judge.vocabulary import (
     words,
 )
 
-#: Patterns with their families by the phrase that they begin with.
-Known = Mapping[str, Sequence[tuple[str, Pattern]]]
 Role = Literal["cause", "said", "effect", "aside", "denied", "void"]
 
 #: A key of several words before its value is a name: `atlas-disk-full=true`.
 _KEY = re.compile(r"(?<![\w./-])\w+(?:-\w+)+(?==)")
-#: Marks that end the reach of a denial.
-_MARKS = frozenset(
-    [",", "(", ")", ":", ";", ".", "—", "–", "-", "->", "=>", "→", "and", "but", "only", "just", "simply"]
-)
-#: And words with which what is denied has been said.
-_CLAUSES = _MARKS | {"that", "which", "whose", "where", "when", "as"}
-#: A denial reaches so many words.
-_REACH = 8
+#: What makes a count of what is ready of it: "0/1".
+_OF_SEVERAL = re.compile(r"/[1-9]")
+#: Marks behind which another clause begins.
+_PAUSES = frozenset(["—", "–", "-", ";", "."])
 #: Where a clause begins.
 _CLAUSE_BEGINS = frozenset(
     [
@@ -66,12 +60,6 @@ _CLAUSE_BEGINS = frozenset(
 _ASIDE = 5
 #: So many words before "so" may be nothing but a greeting.
 _HEY = 3
-#: What is said of a list is looked for over so many words.
-_LIST_REACH = 14
-#: A member of such a list has so many words; half as many where only commas join them.
-_ITEM_WORDS = 4
-#: Marks that no list goes over.
-_ENDS = frozenset([";", ".", "(", ")", ":", "->", "=>", "→", "—", "–", "but"])
 _ARROWS = frozenset(["->", "=>", "→"])
 _LABEL_WORDS = 6
 #: Words that may follow a label's own: "effect on the shop", "kernel log of worker-2".
@@ -128,6 +116,11 @@ class Sentence:
         self.text = text
         self.found = tokens(text)
         self.mentions = roster.mentions(text, self.found)
+        self._named = [
+            (m.start, m.end, roster.kinds[m.name])
+            for m in self.mentions
+            if m.end > m.start + 1 and roster.kinds[m.name] <= words("specific")
+        ]
         self._keys = [match.span() for match in _KEY.finditer(text)]
         self.hits = sorted([*lexicon().hits(self.found), *self._kinds(roster)])
         self._cues: dict[str, list[Hit]] = {}
@@ -151,7 +144,7 @@ class Sentence:
             for span in self.spans
             for name in dict.fromkeys(hit.phrase for hit in self.hits if hit.phrase in hints_of())
             for one in self._evidence_in(span, {name: hints_of()[name]})
-            if not self._other_said(one)
+            if not self._other_said(one) and not self._only_its_kind(one)
         ]
         if self._hollow(roster):
             self.evidence, self.topics, self.hints = [], [], []
@@ -176,7 +169,7 @@ class Sentence:
     def _in_aside(self, hit: Hit) -> bool:
         """Whether a word stands in a clause about what was named just before: "the number that it may have"."""
         opened = [at for at in range(max(0, hit.start - _ASIDE), hit.start) if self.found[at].text in words("relative")]
-        return bool(opened) and not any(self.found[at].text in _MARKS for at in range(opened[-1], hit.start))
+        return bool(opened) and not any(self.found[at].text in MARKS for at in range(opened[-1], hit.start))
 
     def _affirmed(self) -> tuple[str, ...]:
         """Components that it names in a part that is said, a cause or an effect, and does not acquit or deny."""
@@ -198,7 +191,7 @@ class Sentence:
     def _cleared(self, start: int, end: int) -> bool:
         """Whether it says that what stands there is in order, or that it is not that."""
         own = frozenset(range(start, end))
-        return _acquitted(end, own, self.hits, self.found) or denied(Hit(start, end, ""), self.hits, self.found, own)
+        return acquitted(end, own, self.hits, self.found) or denied(Hit(start, end, ""), self.hits, self.found, own)
 
     def _hollow(self, roster: Roster) -> bool:
         """Whether it only names objects, or says of them only that something is wrong: of no kind of cause."""
@@ -218,6 +211,8 @@ class Sentence:
         heading = colon is None and len(words) <= _LABEL_WORDS and not self.mentions
         if colon is None and not heading:
             return "", 0, False
+        if any(mention.start == 0 and mention.sure for mention in self.mentions):
+            return "", 0 if colon is None else colon + 1, False  # "recommendationservice: …"
         head = self.found if colon is None else self.found[:colon]
         role = _label_role(head)
         bare = colon is not None and all(token.text in (":", ".", "-", "=") for token in self.found[colon:])
@@ -229,6 +224,8 @@ class Sentence:
             return "denied"
         if label in ("effect", "aside"):
             return "effect" if label == "effect" else "aside"
+        if self._advises():
+            return "aside"
         if (
             self._salad()
             or label == "action"
@@ -242,14 +239,27 @@ class Sentence:
         supposed = [hit for hit in supposed if hit.phrase not in ("were", "had") or hit.start == 0]
         return "void" if supposed and self._cue("would") else ""
 
+    def _advises(self) -> bool:
+        """Whether it begins by saying what is to be done: "drop the quota"; "drop rates are high" does not."""
+        return self._advised_from(-1) and not self._cue("because")
+
+    def _advised_from(self, at: int) -> bool:
+        """Whether advice begins behind a mark: "- add a startupProbe"."""
+        if at >= 0 and self.found[at].text not in _PAUSES:
+            return False
+        first = [token.text for token in self.found[at + 1 : at + 4]]
+        noun = {*first[1:]} & (words("copulas") | words("verbs") | {":", "of"})
+        return first[:1] != [] and first[0] in words("advises") and not noun
+
     def _salad(self) -> bool:
         """Whether it is a row of words that says nothing."""
         texts = {token.text for token in self.found}
-        return len(self.found) >= _SALAD and not texts & (words("function") | _MARKS) and self.text.isascii()
+        return len(self.found) >= _SALAD and not texts & (words("function") | MARKS) and self.text.isascii()
 
     def _cut(self, body: int, cause: bool) -> list[Span]:
         """The parts between words that say what follows from what."""
-        because, therefore = self._cue("because"), self._cue("therefore")
+        because = self._cue("because")
+        therefore = [hit for hit in self._cue("therefore") if not self._refers_back(hit)]
         if (
             therefore
             and therefore[0].start == body
@@ -295,12 +305,21 @@ class Sentence:
                 spans.append(Span(begun, start, role))
                 role = "said" if role != "cause" else role
             begun = end
+        advice = next((at for at in range(max(begun - 1, body), len(self.found)) if self._advised_from(at)), None)
+        if advice is not None:
+            spans.append(Span(begun, max(begun, advice), role))
+            begun, role = max(begun, advice), "aside"
         spans.append(Span(begun, len(self.found), role))
         return [self._withdrawn(span) for span in spans if span.end > span.start]
 
+    def _refers_back(self, hit: Hit) -> bool:
+        """Whether it ends what only follows from what was said before: "no pod comes up because of it"."""
+        ends = all(token.text in MARKS for token in self.found[hit.end :])
+        return ends and hit.start > 0 and self.found[hit.start].text == "because"
+
     def _opens(self, hit: Hit) -> bool:
         """Whether another thought begins there: "now" within a clause ("is now mandatory") begins none."""
-        return hit.phrase not in words("adverbs") or self.found[hit.start - 1].text in _MARKS
+        return hit.phrase not in words("adverbs") or self.found[hit.start - 1].text in MARKS
 
     def _nobody_knows(self, begun: int, end: int) -> bool:
         """Whether what does it is only "something", or nothing ("hey, so …"): then what it does is what is said."""
@@ -326,16 +345,36 @@ class Sentence:
                 one.kinds or vocabulary().families[one.family].kinds,
             )
             for one in families_among(hits, self.found, known)
+            if not self._is_a_piece(one)
         ]
+
+    def _only_its_kind(self, one: Evidence) -> bool:
+        """Whether nothing but the kind of an object speaks of it, where it is said to crash: no role does."""
+        crashes = any(other.family == "crash" for other in self.evidence)
+        return crashes and any(begun <= one.start and one.end <= end for begun, end, _ in self._named)
+
+    def _is_a_piece(self, one: Named) -> bool:
+        """Whether it is a piece of the name of an object that cannot have it: the limit of "memory-limit-quota"."""
+        can = {*(one.kinds or vocabulary().families[one.family].kinds)}
+        return any(
+            begun <= one.start and one.end <= end and (one.start, one.end) != (begun, end) and can and not can & kinds
+            for begun, end, kinds in self._named
+        )
 
     def _ways_in(self, span: Span) -> list[Named]:
         """Ways of causes, as `family respect way`, that a part tells of and does not deny."""
         hits = [hit for hit in self.hits if span.start <= hit.start and hit.end <= span.end]
-        return [one for one in families_among(hits, self.found, ways_of()) if not one.denied]
+        return [one for one in families_among(hits, self.found, ways_of()) if not one.denied and not self._of_what(one)]
+
+    def _of_what(self, one: Named) -> bool:
+        """Whether what is said is said of something in between: "CART_ADDR is set to a host that does not exist"."""
+        said = one.predicate
+        begun = 0 if said is None else said.start - 1
+        return one.subject.end < begun and self.found[begun].text in words("relative")
 
     def _other_said(self, one: Evidence) -> bool:
         """Whether it is said of what is spoken of that it is gone, which is another cause than the family is."""
-        stop = _segment(one.end, self.found)
+        stop = segment(one.end, self.found)
         gone = [hit for hit in self.hits if one.end <= hit.start < stop and hit.phrase in cues().predicates["gone"]]
         return any(hit.phrase not in predicates_of(one.family, self.found[one.anchor].text) for hit in gone)
 
@@ -363,7 +402,7 @@ class Sentence:
 
     def _led_to(self, before: Evidence, one: Evidence) -> bool:
         """Whether an arrow leads from one kind of cause to another: "the label is gone -> no routes"."""
-        arrows = [at for at in range(before.end, one.start) if self.found[at].text in _ARROWS]
+        arrows = [at for at in range(before.anchor + 1, one.anchor) if self.found[at].text in _ARROWS]
         return before.family != one.family and any(not self._is_way(at) for at in arrows)
 
     def _is_way(self, at: int) -> bool:
@@ -380,6 +419,8 @@ class Sentence:
             return True  # of another thing
         if hit.end - hit.start > 1:
             return False
+        if hit.phrase == "0" and _OF_SEVERAL.match(self.text, self.found[hit.start].end):
+            return True  # "0/1": of those that are wanted none is ready
         if hit.start > 0 and self.found[hit.start - 1].text in words("naming"):
             return "*" in hit.phrase and len(self.found[hit.start].text) > len(hit.phrase)
         if hit.phrase == "selector*":
@@ -404,188 +445,15 @@ def _label_role(head: Sequence[Token]) -> str:
         (len(kept) - hit.end, role)
         for role, known in labels().items()
         for hit in known.hits(kept)
-        if hit.start == 0
-        and len(kept) - hit.end <= (_LABEL_MORE if hit.end > 1 or hit.phrase not in words("bare") else 0)
+        if _is_its_end(hit, len(kept))
+        or (
+            hit.start == 0
+            and len(kept) - hit.end <= (_LABEL_MORE if hit.end > 1 or hit.phrase not in words("bare") else 0)
+        )
     ]
     return min(ends)[1] if ends else ""
 
 
-def families_among(hits: Sequence[Hit], found: Sequence[Token], known: Known) -> list[Named]:
-    """Families whose patterns are among the phrases of a part, in the order of their subjects."""
-    by_phrase: dict[str, list[Hit]] = {}
-    for hit in hits:
-        by_phrase.setdefault(hit.phrase, []).append(hit)
-    best: dict[str, Named] = {}
-    longer = [hit for hit in hits if hit.end - hit.start > 1 and hit.phrase in known]
-    for phrase, every in by_phrase.items():
-        for family, pattern in known.get(phrase, ()):
-            if not all(text in by_phrase for text in pattern.all):
-                continue
-            anchors = [hit for hit in every if not any(_of_another(hit, other, family, known) for other in longer)]
-            if not anchors:
-                continue
-            rest = [by_phrase[text] for text in pattern.all[1:]]
-            rest += [[hit for text in pattern.any for hit in by_phrase.get(text, ())]] if pattern.any else []
-            rest = [
-                [hit for hit in c if not any(_of_another(hit, other, family, known) for other in longer)] for c in rest
-            ]
-            if not all(rest):
-                continue
-            one = _whole(family, [anchors, *rest], hits, found)._replace(kinds=pattern.kinds)
-            if family not in best or (best[family].denied, best[family].start) > (one.denied, one.start):
-                best[family] = one
-    best = {family: one for family, one in best.items() if not _is_doer(one, found)}
-    kept = [one for one in best.values() if not any(_nearer(other, one, found) for other in best.values())]
-    return sorted(kept, key=lambda one: one.anchor)
-
-
-def _is_doer(one: Named, found: Sequence[Token]) -> bool:
-    """Whether its subject is who does what is said: "killed by the kubelet"."""
-    if one.predicate is None or one.predicate.end > one.subject.start:
-        return False
-    between = [token.text for token in found[one.predicate.end : one.subject.start]]
-    return between[:1] == ["by"] and {*between[1:]} <= words("skipped")
-
-
-class Named(NamedTuple):
-    """A family that is named: its words, those of its subject and of what is said of it, whether it is denied."""
-
-    family: str
-    start: int
-    end: int
-    anchor: int
-    denied: bool
-    subject: Hit
-    predicate: Hit | None
-    kinds: tuple[str, ...] = ()
-
-
-def _of_another(hit: Hit, longer: Hit, family: str, known: Known) -> bool:
-    """Whether a word is only part of the subject of another family: the service of a service account."""
-    within = longer.start <= hit.start and hit.end <= longer.end and longer.end - longer.start > hit.end - hit.start
-    return within and all(name != family for name, _ in known[longer.phrase])
-
-
-def _nearer(other: Named, one: Named, found: Sequence[Token]) -> bool:
-    """Whether what is said of the subject of one is said of that of another, which stands between.
-
-    A verb is no subject: "the probe is *configured* against the wrong port" speaks of the probe.
-    """
-    if other is one or other.family in words("general"):
-        return False
-    if one.family in words("carriers") and 0 <= other.subject.start - one.subject.end <= 1:
-        return True  # "environment variable GOGC": what it is called says what it is
-    said, same = one.predicate, other.predicate
-    if said is None or same is None or max(said.start, same.start) >= min(said.end, same.end):
-        return False
-    if other.subject.end <= said.start and said.end <= one.subject.start:  # of what stands in front of it
-        joined = {token.text for token in found[other.subject.end : said.start]}
-        said_of = bool(joined) and joined <= words("copulas") | words("fillers")  # "forwarding is switched off there"
-        return said_of or bool({token.text for token in found[said.end : one.subject.start]} & _MARKS)
-    if found[one.subject.start].text in words("verbal"):
-        return other.subject.end <= one.subject.start
-    if found[other.subject.start].text in words("verbal"):
-        return False
-    if not one.subject.end <= other.subject.start < said.start:
-        return False
-    between = {token.text for token in found[one.subject.end : other.subject.start]}
-    if between & words("needs"):
-        return False  # both are said: a webhook that calls a Service which does not exist
-    return not between <= words("lists") or not between
-
-
-def _whole(family: str, choices: Sequence[Sequence[Hit]], hits: Sequence[Hit], found: Sequence[Token]) -> Named:
-    inside = frozenset(at for choice in choices for hit in choice for at in range(hit.start, hit.end))
-    taken, all_denied = [], False
-    anchor_at = choices[0][0].start
-    for choice in choices:
-        open_ones = [hit for hit in choice if not denied(hit, hits, found, inside)]
-        all_denied = all_denied or not open_ones
-        taken.append(min(open_ones or choice, key=lambda hit: abs(hit.start - anchor_at)))
-        anchor_at = taken[0].start
-    start, end = min(hit.start for hit in taken), max(hit.end for hit in taken)
-    ends = {end, *(hit.end for hit in taken if not any(hit.end <= other.start for other in taken) or hit is taken[0])}
-    acquitted = all_denied or any(_acquitted(at, inside, hits, found) for at in ends)
-    stop = _segment(end, found)
-    own = frozenset(at for hit in taken for at in range(hit.start, hit.end))
-    behind = [hit for choice in choices for hit in choice if start <= hit.start < stop and hit not in taken]
-    acquitted = acquitted or any(denied(hit, hits, found, own | frozenset(range(hit.start, hit.end))) for hit in behind)
-    said = taken[-1] if len(taken) > 1 else None
-    return Named(family, start, end, taken[0].start, acquitted, taken[0], said)
-
-
-def denied(hit: Hit, hits: Sequence[Hit], found: Sequence[Token], inside: frozenset[int]) -> bool:
-    """Whether a word in front of a phrase takes it back; words `inside` the evidence itself do not."""
-    begun = hit.start
-    while begun > 0 and hit.start - begun < _REACH and found[begun - 1].text not in _CLAUSES:
-        begun -= 1
-    return any(
-        begun <= other.start and other.end <= hit.start and other.start not in inside and not _ended(other, found)
-        for other in hits
-        if {"denies", "would"} & set(cue_of().get(other.phrase, ()))
-    )
-
-
-def _ended(denial: Hit, found: Sequence[Token]) -> bool:
-    """Whether it says that something was so and is not any more, which denies nothing: "no longer grants"."""
-    return denial.phrase == "no" and [token.text for token in found[denial.end : denial.end + 1]] == ["longer"]
-
-
-def _segment(end: int, found: Sequence[Token]) -> int:
-    """Where the statement ends to which a word belongs: at the next mark, unless it goes on: "which", "and found …"."""
-    while end < len(found) and (
-        found[end].text not in _MARKS or [t.text for t in found[end + 1 : end + 2]] in (["which"], ["found"])
-    ):
-        end += 1
-    return end
-
-
-def _acquitted(end: int, inside: frozenset[int], hits: Sequence[Hit], found: Sequence[Token]) -> bool:
-    """Whether what stands behind says that it is in order."""
-    stop = _segment(end, found)
-    behind = [hit for hit in hits if end - 1 <= hit.start < stop and hit.end > end]
-    acquits = [hit for hit in hits if "acquits" in cue_of().get(hit.phrase, ()) and not _of_a_compound(hit, found)]
-    return _among_the_sound(end, acquits, found) or any(
-        hit in acquits and hit.start not in inside - {end - 1} and not denied(hit, hits, found, inside)
-        for hit in behind
-    )
-
-
-def _of_a_compound(hit: Hit, found: Sequence[Token]) -> bool:
-    """Whether it is the first half of a word: "clean-up"."""
-    return [token.text for token in found[hit.end : hit.end + 1]] == ["up"]
-
-
-def _among_the_sound(end: int, acquits: Sequence[Hit], found: Sequence[Token]) -> bool:
-    """Whether a word is a member of a list said to be in order: "CPU and disk are fine"."""
-    begins = {hit.start for hit in acquits}
-    joined, item, items = False, 0, list[int]()
-    for at in range(end, min(end + _LIST_REACH, len(found))):
-        text = found[at].text
-        if at in begins:
-            items.append(item)
-            return len(items) > 1 and max(items) <= (_ITEM_WORDS if joined else _ITEM_WORDS // 2)
-        if text == ":" and at + 1 in begins:
-            continue  # "memory and network: fine"
-        if text in words("verbs") or text in _ENDS or (text[0].isdigit() and not _is_number_of(text)):
-            return False
-        if text in (",", "and", "or", "nor"):
-            joined = joined or text != ","
-            items.append(item)
-            item = 0
-        elif text in words("copulas"):
-            joined = True
-        else:
-            item += 1
-    return False
-
-
-def _is_number_of(text: str) -> bool:
-    """Whether it is the number in a name, as of "worker-2", and no value."""
-    return text.isdigit() and len(text) < 3
-
-
-def claimed(text: str) -> list[str]:
-    """Families that a normalised clause claims, in the order of the vocabulary."""
-    found = tokens(text)
-    return sorted(one.family for one in families_among(lexicon().hits(found), found, patterns_of()) if not one.denied)
+def _is_its_end(hit: Hit, length: int) -> bool:
+    """Whether a label ends with several words that make it one: "things we looked at and dismissed"."""
+    return hit.end == length and hit.end - hit.start > 2

@@ -19,9 +19,9 @@ _VALUE = re.compile(r"\n[ \t]{0,40}(value:)")
 _FOLDED_MAX = 20_000
 #: Stands for a backtick: what is between two is a name.
 QUOTE = "\x01"
-#: Stands for the star of a group of names: `mongodb-*`.
+#: Stands for the star of a group of names: `mongodb-*`, `*-service`.
 STAR = "\x02"
-_GROUP = re.compile(r"(?<=[\w]-)\*")
+_GROUP = re.compile(r"(?<=[\w]-)\*|(?<![\w*])\*(?=-[a-z])")
 #: One spelling of what is typed in several ways.
 _SAME = str.maketrans({"’": "'", "‘": "'", "`": QUOTE, "*": " ", '"': " ", "“": " ", "”": " ", "，": ",", "：": ":"})
 _SPELLED = {"catalogue": "catalog", "neighbor": "neighbour", "ctr": "container"}

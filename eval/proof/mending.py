@@ -53,7 +53,7 @@ _WITH_READERS = {"configmap": "ConfigMap", "secret": "Secret"}
 #: Kinds with which all goes that is in them.
 _HOLDERS = ("Namespace", "CustomResourceDefinition")
 #: Parts of a node that its pods need and that it can do without.
-_HARDWARE = ("cpu", "fan", "nic", "clock", "sysctl", "steal")
+_HARDWARE = ("cpu", "fan", "clock", "sysctl", "steal")  # who comes in through a node meets its network interface anyway
 #: What a node passes on for others by (sysctl).
 FORWARDING = "ip_forward"
 _OWN_NOTES = ("kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision")
@@ -71,7 +71,7 @@ class Repair(Content):
 
     id: str
     of: Literal["object", "alone", "spec", "given", "deployment", "renamed", "selector", "route", "spelling",
-                "cpu", "unit", "node", "missing", "extra"]  # fmt: skip
+                "cpu", "unit", "intruder", "node", "missing", "extra"]  # fmt: skip
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
 
@@ -163,7 +163,7 @@ def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> d
         changed = [fact for fact in ours if fact.place == place]
         for kind, marks in _of_place(world, task, place, changed).items():
             found.setdefault(kind, []).append(marks)
-    of_nodes = ("unit", "node")  # they mend what is wrong if nothing else is
+    of_nodes = ("unit", "intruder", "node")  # they mend what is wrong if nothing else is
     everywhere = {kind for kind, marks in found.items() if (0 if kind in of_nodes else len(marks)) == len(places)}
     return {kind: marks for kind, marks in found.items() if kind in everywhere}
 
@@ -285,7 +285,9 @@ def _of_nodes(world: World, facts: tuple[ChangedFact, ...]) -> dict[str, dict[st
             continue
         node = world.api.store.get("nodes", "", place.name)
         if place.part.startswith("unit/") and place.name not in off:
-            found.setdefault("unit", {"node": place.name, "unit": place.part.removeprefix("unit/")})
+            added = all(each.before is None for each in facts if each.place == place)
+            unit = {"node": place.name, "unit": place.part.removeprefix("unit/")}
+            found.setdefault("intruder" if added else "unit", unit)
         elif FORWARDING in fact.path:
             continue  # who comes in through the node is not passed on, wherever the pods are
         elif place.part.partition("/")[0] in _HARDWARE and node is not None and ready_status(node) == "True":

@@ -15,8 +15,8 @@ from simcluster.surface.observability import QueryError
 from simcluster.surface.protocols import BudgetExceeded
 
 TOOLS = ("kubectl", "ssh", "promql", "logql", "alerts", "wait", "diagnose", "finish")
-#: As a shell ends: a command that is not there, one that was used wrongly, and one that was cut off.
-ABSENT, WRONG, CUT = 127, 2, 130
+#: As a shell ends: a command that is not there, one that is too long, used wrongly, and cut off.
+ABSENT, TOO_LONG, WRONG, CUT = 127, 126, 2, 130
 
 
 class Outcome(NamedTuple):
@@ -41,7 +41,7 @@ def perform(episode: Episode, line: str) -> Outcome:
         return _performed(episode, tool, rest)
     except BudgetExceeded as problem:
         return Outcome(f"{problem}\n", CUT, over=True, truncated=True)
-    except (QueryError, UnknownName, ValueError, KeyError) as problem:
+    except (QueryError, UnknownName, ValueError, KeyError, RecursionError) as problem:
         return Outcome(f"{tool}: {problem}\n", WRONG)
 
 

@@ -8,17 +8,18 @@ a state: both futures are real.
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, SupportsFloat
 
 import gymnasium
+import numpy as np
 from gymnasium import spaces
 
 from simcluster.engine.content import Library
 from simcluster.eval.episode import Episode, start
 from simcluster.eval.oracles.mitigation import Mitigation
-from simcluster.eval.training.actions import TOOLS, Outcome, perform
+from simcluster.eval.training.actions import TOO_LONG, TOOLS, WRONG, Outcome, perform
 from simcluster.eval.training.rewards import Rewards
 
 #: Characters of an observation's text: what is longer is cut in the middle, as a pager would not.
@@ -104,9 +105,8 @@ class IncidentEnv(gymnasium.Env[Observation, Any]):
         episode, rewards = self.episode, self._rewards
         assert episode is not None, "reset before the first step"
         assert rewards is not None, "the episode is over: reset"
-        line = action if isinstance(action, str) else f"{TOOLS[int(action['tool'])]} {action['text']}"
         before = episode.submission
-        self._last = outcome = perform(episode, line)
+        self._last = outcome = self._performed(episode, action)
         if episode.submission is not before:
             self._diagnosed = episode.diagnosed().passed
         info: dict[str, Any] = {"digest": episode.digest}
@@ -138,6 +138,20 @@ class IncidentEnv(gymnasium.Env[Observation, Any]):
     def render(self) -> str | None:
         """What the terminal shows, in the mode `ansi`."""
         return self._last.output if self.render_mode == "ansi" else None
+
+    def _performed(self, episode: Episode, action: Any) -> Outcome:
+        """Do an action of either kind; what is none is answered as a shell would."""
+        if isinstance(action, Mapping):
+            tool, text = action.get("tool"), action.get("text")
+            number = int(tool) if isinstance(tool, int | np.integer) else -1
+            if not 0 <= number < len(TOOLS) or not isinstance(text, str):
+                return Outcome(f"no action: a tool from 0 to {len(TOOLS) - 1} and a text are needed\n", WRONG)
+            action = f"{TOOLS[number]} {text}"
+        if not isinstance(action, str):
+            return Outcome(f"no action: a line of text is needed, not a {type(action).__name__}\n", WRONG)
+        if len(action) > ACTION_MAX + len(max(TOOLS, key=len)) + 1:
+            return Outcome(f"{action[:32]}...: Argument list too long\n", TOO_LONG)
+        return perform(episode, action)
 
     def _mended(self, episode: Episode) -> bool:
         if self.grade == "examination":

@@ -20,13 +20,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from simcluster.engine.content import UnknownName
+from simcluster.engine.content import ContentError, UnknownName
 from simcluster.eval.training.actions import TOOLS
 from simcluster.eval.training.environment import ACTION_MAX, IncidentEnv
+from simcluster.eval.worlds.healthy import NotAnIncident
+from simcluster.faults.target import ImpossibleTarget
 from simcluster.session.log import versions
 
 #: WebSockets that are served at once; each holds an episode of some 100 MB.
 SESSIONS_MAX = 16
+#: Characters of what is wrong with a request that are told.
+_WORDS_MAX = 2_000
 Found = TypeVar("Found")
 
 
@@ -95,8 +99,8 @@ class Session:
         options = {name: value for name, value in (("task", wanted.task), ("noise", wanted.noise)) if value}
         try:
             seen, info = self._env.reset(seed=wanted.seed, options=options)
-        except UnknownName as problem:
-            raise Wrong(str(problem)) from None
+        except (UnknownName, ContentError, ImpossibleTarget, NotAnIncident, OSError, ValueError) as problem:
+            raise Wrong(str(problem)[:_WORDS_MAX]) from None
         name = wanted.episode_id or str(uuid.uuid4())
         self.state, self._over = State(episode_id=name, task=info["task"], seed=info["seed"]), False
         return {"observation": seen, "reward": None, "done": False}
@@ -177,7 +181,7 @@ class Server:
         self._open += 1
         session = self._make()
         try:
-            while (answer := await self._answered(session, await socket.receive_text())) is not None:
+            while (answer := await self._answered(session, await _received(socket))) is not None:
                 await socket.send_json(answer)
             await socket.close()
         except WebSocketDisconnect:
@@ -185,7 +189,7 @@ class Server:
         finally:
             self._open -= 1
 
-    async def _answered(self, session: Session, text: str) -> dict[str, Any] | None:
+    async def _answered(self, session: Session, text: str | bytes) -> dict[str, Any] | None:
         """The answer to one message; None if it ends the session."""
         try:
             message = json.loads(text)
@@ -211,6 +215,15 @@ class Server:
             return _error("VALIDATION_ERROR", str(problem))
         except Wrong as problem:
             return _error("EXECUTION_ERROR", str(problem))
+
+
+async def _received(socket: WebSocket) -> str | bytes:
+    """The next message, text or bytes. Raises WebSocketDisconnect."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1000), message.get("reason"))
+    text: str | bytes | None = message.get("text")
+    return text if text is not None else message.get("bytes") or b""
 
 
 def _error(code: str, message: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from simcluster.engine import FlatDict, Simulation
 from simcluster.engine.content import UnknownName
 from simcluster.engine.discovery import packages_in
 from simcluster.models.apps.behaviour import Application, Behaviour, StoreLoad
+from simcluster.models.apps.costs import costed
 from simcluster.models.apps.defects import Defect
 from simcluster.models.apps.folder import AppFolder
 from simcluster.models.apps.generic import GenericProgram
@@ -265,6 +266,7 @@ class AppCatalog:
         defects = self._releases.get((repository_of(container.spec.image), tag_of(container.spec.image)))
         if defects is not None:
             behaviour = behaviour.model_copy(update={"defects": defects})
+        behaviour = costed(behaviour, container.spec.pod_name, self._sim.parameters)
         kind = self._logic.get(behaviour.logic or behaviour.data_store, ServerProgram)
         return kind(container, self._traffic, behaviour, mix, environment)
 

@@ -16,6 +16,7 @@ from typing import Any
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.apps.behaviour import AppOperation, Behaviour, Image, Port, Sigterm, Startup
 from simcluster.models.apps.conversion import converted
+from simcluster.models.apps.costs import costed, costed_spec
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagereference import repository_of
@@ -89,7 +90,8 @@ class GenericProgram(ServerProgram):
         ):
             ports = known
         self._described = (_short_name(spec.image), ports)
-        super().__init__(container, traffic, undescribed(*self._described), (), environment)
+        own = costed(undescribed(*self._described), spec.pod_name, container.sim.parameters)
+        super().__init__(container, traffic, own, (), environment)
         self._network = traffic.network
         self._known: dict[str, None] = {}
         self._named: tuple[tuple[str, str], ...] | None = None  # variables that name a host, and the host
@@ -119,7 +121,8 @@ class GenericProgram(ServerProgram):
         return self._spec()
 
     def _spec(self) -> ServiceSpec:
-        return _service(*self._described, tuple(self._known))
+        spec = _service(*self._described, tuple(self._known))
+        return costed_spec(spec, self.container.spec.pod_name, self.container.sim.parameters)
 
     def _look(self) -> bool:
         """Find variables whose value names a Service; whether there are new ones."""

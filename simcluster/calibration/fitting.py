@@ -19,7 +19,7 @@ from simcluster.calibration.laws import LEAST_SAMPLES, Fit, fit_law, interval
 from simcluster.calibration.quantities import QUANTITIES, Samples
 from simcluster.calibration.recording import Recording
 from simcluster.calibration.replaying import Replay, Script, recorded, script_of
-from simcluster.world.profile import FIGURES, Profile
+from simcluster.world.profile import FIGURES, Profile, figure_of
 
 #: Which figure moves which quantity.
 MOVED_BY = {
@@ -36,6 +36,8 @@ MOVED_BY = {
 #: Known by arrivals alone (the others by what the cluster says of its own clock): of a cluster that runs faster than
 #: the recorder, what is shorter than this many of its paces in seconds is hidden by when news is handed on.
 _BY_ARRIVAL, _COARSE = ("readiness", "endpoints", "termination"), 2.0
+#: ... and what is shorter than so many times what its clock is off from one sign of life to the next.
+_STEADY = 10.0
 #: These are settings, the same every time: so many samples say something of them.
 _SETTINGS = {"detection": 1, "backoff.first": 1}
 ROUNDS, SEEDS = 3, 4
@@ -100,7 +102,7 @@ def fit_control_plane(
     evidence = [_evidence_of(name, samples, recordings) for name, samples in found.items()]
     wanted = [one for one in evidence if one.quantity in MOVED_BY and _identifiable(one, found)]
     figures: dict[str, int] = {}
-    for number in range(ROUNDS):
+    for number in range(ROUNDS if wanted else 0):
         if progress is not None:
             progress(f"round {number + 1} of {ROUNDS}: {len(scripts)} recordings, {SEEDS} seeds")
         runs = simulated(scripts, range(SEEDS), profile_of(figures))
@@ -129,7 +131,12 @@ def simulated(scripts: Sequence[Script], seeds: Sequence[int], profile: Profile 
 
 def profile_of(figures: dict[str, int], **more: Any) -> Profile:
     """A profile with figures in nanoseconds or their own unit."""
-    written = {name: f"{value}ns" if FIGURES[name].unit == "ns" else value for name, value in sorted(figures.items())}
+    written: dict[str, str | int] = {}
+    for name, value in sorted(figures.items()):
+        figure = figure_of(name)
+        assert figure is not None, name
+        within = min(figure.high, max(figure.low, value))
+        written[name] = f"{within}ns" if figure.unit == "ns" else within
     return Profile(parameters=written, **more)
 
 
@@ -153,9 +160,12 @@ def _evidence_of(quantity: str, samples: Samples, recordings: Sequence[Recording
         found.warnings.append(found.law.warning)
     if not samples.values:
         found.warnings.append("nothing of it was seen" + (" to end" if samples.censored else ""))
-    pace = max(one.pace for one in recordings)
-    if pace > 2 and quantity in _BY_ARRIVAL and samples.values and median(samples.values) < _COARSE * pace:
-        found.warnings.append(f"the cluster ran {pace:.1f} times as fast as the recorder's clock: arrivals are coarse")
+    pace, jitter_s = max(one.pace for one in recordings), max(one.jitter_s for one in recordings)
+    if pace > 2 and quantity in _BY_ARRIVAL and samples.values:
+        least = max(_COARSE * pace, _STEADY * jitter_s)
+        if median(samples.values) < least:
+            why = f"the cluster ran {pace:.1f} times as fast as the recorder's clock, {jitter_s:.1f} s unsteadily"
+            found.warnings.append(f"{why}: arrivals are coarse")
     return found
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from simcluster.calibration.cloudopsbench.case import read_case
+from simcluster.calibration.cloudopsbench.window import WINDOW_REMARK, window_samples
 from simcluster.calibration.record.clocks import parse_time
 from simcluster.calibration.record.layout import LOGS, OBJECTS, OPERATIONS, TRACES, Header
 from simcluster.calibration.record.redaction import Redaction
@@ -205,6 +206,11 @@ def _cloudopsbench(source: Path, out: Path) -> dict[str, int]:
     for name, documents in case.manifests.items():
         for document in documents:
             writer.object(read_ns - round(case.ages_s[name] * 1e9), "ADDED", document)
+    samples = list(window_samples(case))
+    writer.counts["series"] = write_series(out, samples)
+    writer.times += [sample.t_ms * 1_000_000 for sample in samples]
+    if samples:
+        writer.store.header.remarks.append(WINDOW_REMARK)
     for wanted, answer in case.answers("GetErrorLogs"):
         said = json.loads(answer) if isinstance(answer, str) and answer.startswith("{") else answer
         for pattern in said.get("patterns", ()) if isinstance(said, dict) else ():

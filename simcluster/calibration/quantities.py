@@ -62,6 +62,9 @@ class Samples:
 class Measure:
     """Takes changes of objects in order of arrival and times them.
 
+    Each kind of object comes on a watch of its own, so that an Event may arrive before the change of the pod that it is
+    about: what is told of a pod is put together at the end.
+
     Args:
         namespaces: of the pods that count; empty: all.
         stops: where no Lease was recorded, when each node's kubelet was stopped: its last sign of life.
@@ -74,7 +77,7 @@ class Measure:
         self.found["detection"].resolution = 2 * (LOOKS if stops is None else LOOKS + SIGNS)
         self._only = frozenset(namespaces)
         self._pods: dict[str, dict[str, Any]] = {}
-        self._names: dict[str, dict[str, Any]] = {}
+        self._recorded: dict[str, int] = {}  # by a pod's name, when its making was told
         self._renewed: dict[str, int] = {}
         self._ready_nodes: dict[str, str] = {}
         self._lost: dict[str, int] = {}
@@ -93,6 +96,8 @@ class Measure:
 
     def end(self) -> dict[str, Samples]:
         """All samples; what has not happened yet is censored."""
+        for pod in self._pods.values():
+            self._timed(pod)
         for node, seen in self._renewed.items():
             if self._ready_nodes.get(node) == "True" and self.last_ns - seen > 15_000_000_000:
                 self.found["detection"].censored.append((self.last_ns - seen) / 1e9)
@@ -118,7 +123,7 @@ class Measure:
         status, spec = change.object.get("status") or {}, change.object["spec"]
         if change.kind == "ADDED" and "nodeName" not in spec:
             pod["made"] = change.t_ns
-            self._names[change.object["metadata"]["name"]] = pod
+            pod["name"] = change.object["metadata"]["name"]
         if spec.get("nodeName") and "bound" not in pod:
             pod["node"] = spec["nodeName"]
             if "made" in pod:
@@ -127,7 +132,6 @@ class Measure:
         ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
         if ready and "ready" not in pod and "bound" in pod:
             pod["ready"] = change.t_ns
-            self._add("readiness", pod.get("running"), change.t_ns)
         if change.object["metadata"].get("deletionTimestamp") and "deleting" not in pod and change.kind != "LISTED":
             pod["deleting"] = change.t_ns
             self._evicted(pod, change)
@@ -162,37 +166,37 @@ class Measure:
 
     def _event(self, change: Change) -> None:
         about = change.object.get("involvedObject") or change.object.get("regarding") or {}
-        pod = self._pods.get(str(about.get("uid")))
         reason, said = change.object.get("reason"), str(change.object.get("message") or change.object.get("note") or "")
         at_ns = _stamp(change)
         if reason == "SuccessfulCreate" and change.kind == "ADDED":
-            made = self._names.get(said.rpartition(" ")[2])
-            self._scheduled(made if made is not None else {}, "recorded", at_ns)
-        if pod is None or change.kind == "LISTED":
+            self._recorded.setdefault(said.rpartition(" ")[2], at_ns)
+        if change.kind == "LISTED" or about.get("kind", "Pod") != "Pod":
             return
-        if reason == "Scheduled":
-            self._scheduled(pod, "chosen", at_ns)
+        pod = self._pods.setdefault(str(about.get("uid")), {})
+        for name in _TELLS.get(str(reason), ()):
+            pod[name] = min(at_ns, pod.get(name, at_ns))
+        if reason == "Started":
+            pod.setdefault("running", change.t_ns)
+        if reason == "Pulled":
+            pod.setdefault("pulls", []).append(said)
+
+    def _timed(self, pod: dict[str, Any]) -> None:
+        """What there is to time of a pod that was made while one looked."""
+        if "recorded" not in pod and "name" in pod:
+            pod["recorded"] = self._recorded.get(pod["name"])
+        if "chosen" in pod:
+            self._add("scheduling", pod.get("recorded"), pod["chosen"])
         if "bound" not in pod:
             return
-        if reason in ("Pulling", "Pulled") and "image" not in pod:
-            pod["image"] = at_ns
-            self._add("sandbox", pod.get("chosen", pod["bound"]), at_ns)
-        if reason == "Pulled":
-            pod.setdefault("pulled", at_ns)
+        for name, since, until in (("sandbox", "chosen", "image"), ("create", "pulled", "created"),
+                                   ("start", "created", "started"), ("readiness", "running", "ready")):  # fmt: skip
+            if until in pod:
+                begin = pod.get(since, pod["bound"] if since == "chosen" else None)
+                self._add(name, begin, pod[until])
+        if "served" in pod and "ready" in pod:
+            self._add("endpoints", pod["ready"], max(pod["ready"], pod["served"]))
+        for said in pod.get("pulls", ()):
             self._pull(said)
-        elif reason == "Created" and "created" not in pod:
-            pod["created"] = at_ns
-            self._add("create", pod.get("pulled"), at_ns)
-        elif reason == "Started" and "started" not in pod:
-            pod["started"], pod["running"] = at_ns, change.t_ns
-            self._add("start", pod.get("created"), at_ns)
-
-    def _scheduled(self, pod: dict[str, Any], what: str, at_ns: int) -> None:
-        """Its making and the choice of its node, in whichever order the Events came."""
-        pod.setdefault(what, at_ns)
-        if "recorded" in pod and "chosen" in pod and "timed" not in pod:
-            pod["timed"] = True
-            self._add("scheduling", pod["recorded"], pod["chosen"])
 
     def _pull(self, said: str) -> None:
         match = _PULLED.match(said)
@@ -204,10 +208,9 @@ class Measure:
 
     def _slice(self, change: Change) -> None:
         for endpoint in change.object.get("endpoints") or ():
-            pod = self._pods.get((endpoint.get("targetRef") or {}).get("uid", ""))
-            if pod and (endpoint.get("conditions") or {}).get("ready") and "ready" in pod and "served" not in pod:
-                pod["served"] = change.t_ns
-                self._add("endpoints", pod["ready"], change.t_ns)
+            uid = (endpoint.get("targetRef") or {}).get("uid", "")
+            if uid and (endpoint.get("conditions") or {}).get("ready"):
+                self._pods.setdefault(uid, {}).setdefault("served", change.t_ns)
 
     def _lease(self, change: Change) -> None:
         if self._stops is not None:
@@ -239,6 +242,9 @@ def _stamp(change: Change) -> int:
     return at_ns if abs(at_ns - change.t_ns) < _APART_NS else change.t_ns
 
 
+#: What an Event of a reason is the first sign of.
+_TELLS = {"Scheduled": ("chosen",), "Pulling": ("image",), "Pulled": ("image", "pulled"), "Created": ("created",),
+          "Started": ("started",)}  # fmt: skip
 _EVERYWHERE = ("nodes", "leases.coordination.k8s.io")
 _READERS: dict[str, Callable[[Measure, Change], None]] = {
     "pods": Measure._pod,

@@ -19,6 +19,8 @@ from simcluster.calibration.record.segments import segments
 from simcluster.calibration.record.verify import Fault, verify
 
 LEASES = "leases.coordination.k8s.io"
+#: Fewer signs of life do not say how well they are foretold.
+_LEAST_SIGNS = 5
 
 
 class Change(NamedTuple):
@@ -89,6 +91,21 @@ class Recording:
                 times.append(t_ns)
                 known.append(reading)
         return times, known
+
+    @cached_property
+    def jitter_s(self) -> float:
+        """How far off the cluster's time of an arrival may be: how badly others foretell a sign of life at worst.
+
+        0 where the clock is the recorder's own.
+        """
+        times, known = self._track
+        if self.clock is None or self.clock.rate == 1.0 or len(times) < _LEAST_SIGNS:
+            return 0.0
+        return max(
+            abs(known[i - 1] + (known[i + 1] - known[i - 1]) * (times[i] - times[i - 1]) / (times[i + 1] - times[i - 1])
+                - known[i]) / 1e9
+            for i in range(1, len(times) - 1)
+        )  # fmt: skip
 
     @property
     def pace(self) -> float:

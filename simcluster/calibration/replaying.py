@@ -9,6 +9,7 @@ watch of the simulated cluster hears as late as any client of its API server.
 from __future__ import annotations
 
 import heapq
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from typing import Any
 import yaml
 
 from simcluster.api.objects import thaw
-from simcluster.api.quantity import to_bytes
+from simcluster.api.quantity import QuantityError, to_bytes, to_millicores
 from simcluster.api.store import Change as Committed
 from simcluster.calibration.quantities import WATCHED, Samples, measured
 from simcluster.calibration.record.layout import RecordingError
@@ -113,14 +114,15 @@ def _nodes(recording: Recording) -> list[NodeSpec]:
             continue
         labels = change.object["metadata"].get("labels") or {}
         capacity = (change.object.get("status") or {}).get("capacity") or {}
-        taints = {taint["key"] for taint in change.object["spec"].get("taints") or ()}
+        cores, memory = _size(recording, name, capacity)
+        taints = {str(taint.get("key")) for taint in change.object["spec"].get("taints") or ()}
         found[name] = NodeSpec(
             name,
             control_plane="node-role.kubernetes.io/control-plane" in {**labels, **dict.fromkeys(taints, "")}
             or "control-plane" in name,
             tainted="node-role.kubernetes.io/control-plane" in taints or "control-plane" in name,
-            cpu=max(1, int(float(capacity.get("cpu", 4)))),
-            memory=to_bytes(str(capacity.get("memory", "8Gi"))),
+            cpu=cores,
+            memory=memory,
         )
     if not found:
         raise RecordingError(f"{recording.folder}: no node was seen, so that no cluster can be built")
@@ -130,6 +132,15 @@ def _nodes(recording: Recording) -> list[NodeSpec]:
             ordered[0].name, control_plane=True, tainted=False, cpu=ordered[0].cpu, memory=ordered[0].memory
         )
     return ordered
+
+
+def _size(recording: Recording, node: str, capacity: dict[str, Any]) -> tuple[int, int]:
+    """Cores and bytes of a node, as it says, or as usual."""
+    try:
+        cores = -(-to_millicores(capacity.get("cpu", 4)) // 1000)
+        return max(1, cores), to_bytes(capacity.get("memory", "8Gi"))
+    except QuantityError as problem:
+        raise RecordingError(f"{recording.folder}: capacity of node {node}: {capacity}: {problem}") from None
 
 
 def _note(script: Script, change: Change, order: int, begin_ns: int, specs: dict[tuple[str, str], Any]) -> None:
@@ -209,6 +220,8 @@ def _operate(script: Script, operation: dict[str, Any], begin_ns: int) -> None:
             script.acts.append(Act(at_ns, 92, meant[0], {"unit": meant[1], "node": meant[2]}))
         elif meant and meant != ["nothing"]:
             script.unknown.append(" ".join(meant))
+    elif not ({"apply", "delete", "verb"} & set(words)):
+        script.unknown.append(json.dumps(words))
 
 
 class Watched:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from simcluster.api.version import VERSION
 from simcluster.calibration.fitting import pooled, simulated
 from simcluster.calibration.quantities import QUANTITIES
 from simcluster.calibration.recording import Recording
@@ -35,6 +37,8 @@ _WHY = {
     "pull": "sizes of images that the simulated registry does not know",
     "bandwidth": "sizes of images that the simulated registry does not know",
 }
+#: Faults of recordings that make something unknowable, or less sure.
+_UNKNOWN = ("missing", "empty", "gap", "lost", "truncated", "damaged", "misshapen", "skew", "interrupted")
 #: Within this relative error of the median, or the resolution, a quantity is as recorded.
 AS_RECORDED = 0.20
 
@@ -145,11 +149,23 @@ def report_on(recordings: Sequence[Recording], profile: Profile, seeds: int = 3,
         for name, what in QUANTITIES.items()
     ]
     unknown = [f"{fault.kind}: {fault.where}: {fault.what}" for one in recordings for fault in one.faults
-               if fault.kind in ("missing", "empty", "gap", "lost", "truncated", "damaged", "interrupted")]  # fmt: skip
+               if fault.kind in _UNKNOWN]  # fmt: skip
+    unknown += [words for one in recordings if (words := other_release(one))]
     unknown += [f"not repeated: {words}" for script in scripts for words in script.unknown]
     unknown += [f"{row.name}: nothing of it was recorded" for row in rows if not row.recorded]
     rows += [row for one in recordings for row in _services(one, profile)]
     return Report(rows, seeds, unknown)
+
+
+def other_release(recording: Recording) -> str:
+    """What is to be said of a cluster of another release than the simulated one; empty of the same."""
+    found = re.match(r"v?(\d+\.\d+)", str(recording.header.cluster.get("version", "")))
+    ours = f"{VERSION['major']}.{VERSION['minor']}"
+    if found is None or found[1] == ours:
+        return ""
+    return (
+        f"{recording.folder}: a cluster of Kubernetes {found[1]}, the simulated one is {ours}: what has changed between"
+    )
 
 
 def _services(recording: Recording, profile: Profile) -> list[Row]:

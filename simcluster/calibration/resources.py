@@ -1,9 +1,9 @@
-"""What requests cost: CPU and memory of services, disks of nodes, propagation to DNS and to rules of nodes.
+"""What requests cost: CPU and memory of services, with what series tell of nodes (`calibration.nodes`).
 
 CPU of a service is regressed on the requests of each of its operations (least squares, intervals that allow for unequal
-and correlated residuals); working set on the requests under way. Latency of a disk is time over operations. How long
-news of endpoints takes is told by the histograms that kube-proxy and CoreDNS keep themselves. What the recording does
-not tell apart is said: a rate that never moves, operations that come in a fixed ratio, a disk that did nothing.
+and correlated residuals), as counters of requests tell them, or traces where there are none; working set on the
+requests under way. What the recording does not tell apart is said: a rate that never moves, operations that come in a
+fixed ratio, a figure with so wide an interval that the usual one is as good.
 """
 
 from __future__ import annotations
@@ -17,41 +17,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.calibration.counters import Kept, Line, grid_of, grown, kept_series
-from simcluster.calibration.laws import CONFIDENCE
+from simcluster.calibration import nodes
+from simcluster.calibration.counters import Kept, Line, grid_of, grown, kept_series, watched
+from simcluster.calibration.known import Known, least_squares
+from simcluster.calibration.nodes import LEAST_CELLS, disk_figures, fit_disks, fit_propagation
 from simcluster.calibration.services import FittedServices, Operation
 
 CPU = ("container_cpu_usage_seconds_total", "process_cpu_seconds_total")
 MEMORY = ("container_memory_working_set_bytes", "process_resident_memory_bytes")
-#: kube-proxy's and CoreDNS' own histograms of how old an endpoint's news was when they had taken it in.
-PROPAGATION = {"rules": "kubeproxy_network_programming_duration_seconds_bucket",
-               "dns": "coredns_kubernetes_dns_programming_duration_seconds_bucket"}  # fmt: skip
-DISKS = {"read": ("node_disk_read_time_seconds_total", "node_disk_reads_completed_total"),
-         "write": ("node_disk_write_time_seconds_total", "node_disk_writes_completed_total")}  # fmt: skip
-_BUSY = "node_disk_io_time_seconds_total"
-NAMES = frozenset({*CPU, *MEMORY, *PROPAGATION.values(), *(name for pair in DISKS.values() for name in pair), _BUSY})
-#: Fewer intervals of the grid tell nothing.
-LEAST_CELLS = 12
+#: Counters of requests (Istio, OpenTelemetry's span metrics, Spring's Micrometer, gRPC's middleware, common use), and
+#: the labels by which they name an operation.
+REQUESTS = ("istio_requests_total", "calls_total", "http_server_requests_seconds_count", "grpc_server_handled_total",
+            "http_requests_total")  # fmt: skip
+_OPERATION = ("span_name", "grpc_method", "uri", "handler", "path")
+#: Where the series are those of callers, too: which are the callee's.
+_CALLEES = {"span_kind": "SPAN_KIND_SERVER", "reporter": "destination"}
+#: Medians of how long requests took, in milliseconds.
+DURATIONS = ("istio_request_duration_milliseconds",)
+NAMES = frozenset({*CPU, *MEMORY, *REQUESTS, *DURATIONS}) | nodes.NAMES
 #: Requests that vary by less than this share of their mean, or two operations that are correlated by more than that,
 #: are not told apart from what is always there, or from each other.
 _STILL, _ALIKE = 0.08, 0.97
 #: Requests under way that vary by less than this say nothing of memory a request.
 _LEAST_UNDER_WAY = 0.5
-_LEAST_IO, _LEAST_NEWS = 20.0, 20.0
-_BOOTSTRAPS = 400
-
-
-@dataclass
-class Known:
-    """A number with its interval (90 %)."""
-
-    value: float
-    low: float
-    high: float
-
-    def to_dict(self) -> dict[str, float]:
-        """To six digits."""
-        return {key: float(f"{each:.6g}") for key, each in vars(self).items()}
+#: Traces of a smaller share of the requests say nothing of how many were under way.
+_LEAST_TRACED = 0.5
+#: A figure is put into a profile if its interval reaches no further than this share of it to either side.
+SURE = 0.5
+#: How long requests take when nothing is in their way: this quantile of the medians that were recorded over time.
+_UNHINDERED = 0.1
 
 
 @dataclass
@@ -61,6 +55,8 @@ class Costs:
     Attributes:
         cpu: seconds of CPU a request, by operation; `idle`: cores beside requests.
         base: bytes without a request; `per_request`: more for each under way.
+        overall: CPU of a request whichever it is, and cores beside requests, told by their number alone.
+        rates: requests a second of each entry of `cpu`; `own_s`: how long they take by themselves at most, if known.
     """
 
     cpu: dict[str, Known] = field(default_factory=dict)
@@ -68,6 +64,9 @@ class Costs:
     base: Known | None = None
     per_request: Known | None = None
     warnings: list[str] = field(default_factory=list)
+    overall: tuple[Known, Known] | None = None
+    rates: dict[str, float] = field(default_factory=dict)
+    own_s: dict[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Without what is not known."""
@@ -78,6 +77,38 @@ class Costs:
             if one is not None:
                 said[key] = one.to_dict()
         return said | ({"warnings": self.warnings} if self.warnings else {})
+
+    def figures(self, service: str) -> dict[str, int]:
+        """Figures of a profile, of what is known well enough; why others stay as usual is added to the warnings.
+
+        What a request costs beyond the time that it takes by itself is not on its way (a collector of garbage, a
+        sidecar): at the recorded rate that is CPU beside requests.
+        """
+        found: dict[str, int] = {}
+        sure = {name: one for name, one in self.cpu.items() if _is_sure(one)}
+        self.warnings += [f"CPU of {name}: {one.value:.2g} s ({one.low:.2g} to {one.high:.2g}): stays as usual"
+                          for name, one in self.cpu.items() if name not in sure]  # fmt: skip
+        idle = self.idle if len(sure) == len(self.cpu) or self.overall is None else self.overall[1]
+        beside = idle.value if idle is not None else 0.0
+        if self.overall is not None and _is_sure(self.overall[0]):  # either all of them, or one figure for any
+            sure = sure if len(sure) == len(self.cpu) else {"*": self.overall[0]}
+        for names, one in sure.items():
+            own_s = self.own_s.get(names, math.inf)
+            if one.value > own_s:
+                beside += (one.value - own_s) * self.rates.get(names, 0.0)
+                self.warnings.append(f"CPU of {names}: {one.value:.2g} s, of which {own_s:.2g} s on a request's way")
+            for name in names.split("+"):
+                found[f"service.cpu.{service}/{name}"] = max(1_000, round(min(one.value, own_s) * 1e9))
+        if idle is not None and (sure or not self.cpu):
+            found[f"service.idle.{service}"] = round(beside * 1e9)
+        for key, known in (("memory", self.base), ("memory-per-request", self.per_request)):
+            if known is not None and _is_sure(known):
+                found[f"service.{key}.{service}"] = round(known.value)
+        return found
+
+
+def _is_sure(one: Known) -> bool:
+    return one.value > 0.0 and max(one.value - one.low, one.high - one.value) <= SURE * one.value
 
 
 @dataclass
@@ -94,6 +125,13 @@ class FittedResources:
         parts = {"resources": services, "disks": self.disks, "propagation": self.propagation}
         return {key: value for key, value in parts.items() if value}
 
+    def figures(self) -> dict[str, int]:
+        """What a profile takes of it."""
+        found = disk_figures(self.disks)
+        for name, one in self.services.items():
+            found |= one.figures(name)
+        return found
+
 
 def fit_resources(folders: Sequence[Path], services: FittedServices | None) -> FittedResources:
     """What the series of recordings tell. Raises RecordingError for a damaged file."""
@@ -102,33 +140,57 @@ def fit_resources(folders: Sequence[Path], services: FittedServices | None) -> F
     by_service: dict[str, dict[str, Operation]] = {}
     for (service, operation), seen in (services.operations if services is not None else {}).items():
         by_service.setdefault(service, {})[operation] = seen
+    for service in {one for name in REQUESTS for one in kept.services(name)}:
+        by_service.setdefault(service, {})
     for service, operations in sorted(by_service.items()):
         one = costs[service] = Costs()
-        _fit_cpu(one, service, operations, kept)
-        _fit_memory(one, service, operations, kept)
-    return FittedResources(costs, _disks(kept), _propagation(kept))
+        counted = _counted(kept, service)
+        _fit_cpu(one, service, operations, counted, kept)
+        _fit_memory(one, service, operations, counted, kept)
+    return FittedResources(costs, fit_disks(kept), fit_propagation(kept))
 
 
 def _lines(kept: Kept, names: Sequence[str], service: str) -> list[Line]:
     return next((found for name in names if (found := kept.of(name, service))), [])
 
 
-def _fit_cpu(costs: Costs, service: str, operations: Mapping[str, Operation], kept: Kept) -> None:
+def _counted(kept: Kept, service: str) -> dict[str, list[Line]]:
+    """Counters of a service's requests, by operation; `*` where they name none."""
+    found: dict[str, list[Line]] = {}
+    for line in _lines(kept, REQUESTS, service):
+        if all(line.labels.get(key, wanted) == wanted for key, wanted in _CALLEES.items()):
+            found.setdefault(next((line.labels[key] for key in _OPERATION if key in line.labels), "*"), []).append(line)
+    return found
+
+
+def _fit_cpu(
+    costs: Costs, service: str, operations: Mapping[str, Operation], counted: Mapping[str, list[Line]], kept: Kept
+) -> None:
     lines = _lines(kept, CPU, service)
     if not lines:
         costs.warnings.append("CPU is not known: no series of it was recorded")
         return
-    grid = grid_of(lines)
-    begins = {name: np.asarray(one.begins_ns) / 1e9 for name, one in operations.items()}
-    inside = [float(np.mean((each >= grid[0]) & (each < grid[-1]))) for each in begins.values()]
-    if len(grid) <= LEAST_CELLS or not any(inside):
+    few = max(len(line.times_s) for line in lines) < 4 * LEAST_CELLS
+    grid = grid_of(lines, 1 if few else 2)
+    cells = watched([*lines, *(line for own in counted.values() for line in own)], grid)
+    counts = {name: grown(own, grid)[cells] for name, own in counted.items()}
+    if not counts:
+        begins = {name: np.asarray(one.begins_ns) / 1e9 for name, one in operations.items()}
+        counts = {name: np.histogram(each, bins=grid)[0].astype(float)[cells] for name, each in begins.items()}
+    if cells.sum() < LEAST_CELLS or not (counted or any(each.sum() for each in counts.values())):
         costs.warnings.append("CPU is not known: its series and the traces hardly overlap")
         return
     resets = sum(line.whole().resets for line in lines)
     if resets:
         costs.warnings.append(f"CPU: counters began anew {resets} times; what was used in between is lost")
-    used, step = grown(lines, grid), float(grid[1] - grid[0])
-    names, columns = _columns(begins, grid, costs)
+    used, step = grown(lines, grid)[cells], float(grid[1] - grid[0])
+    counts = {name: each for name, each in counts.items() if each.sum() > 0}
+    if not counts:  # it was asked nothing
+        costs.idle = least_squares(np.full((len(used), 1), step), used)[0]
+        return
+    names, columns = _columns(counts, costs)
+    costs.rates = {name: float(each.sum() / (len(used) * step)) for name, each in zip(names, columns.T, strict=True)}
+    costs.own_s = {name: own_s for name in names if (own_s := _own_s(name, service, operations, kept)) > 0.0}
     total = columns.sum(axis=1)
     if total.std() < _STILL * max(total.mean(), 1e-9):
         most = float(used.sum() / max(1.0, total.sum()))
@@ -139,13 +201,33 @@ def _fit_cpu(costs: Costs, service: str, operations: Mapping[str, Operation], ke
     found = least_squares(np.column_stack([np.full(len(used), step), columns]), used)
     costs.idle = found[0]
     costs.cpu = dict(zip(names, found[1:], strict=True))
+    if len(names) > 1:
+        beside, each = least_squares(np.column_stack([np.full(len(used), step), total]), used)
+        costs.overall = each, beside
+        costs.own_s["*"] = _mean(costs.own_s, costs.rates)
 
 
-def _columns(
-    begins: Mapping[str, NDArray[np.float64]], grid: NDArray[np.float64], costs: Costs
-) -> tuple[list[str], NDArray[np.float64]]:
+def _mean(own_s: Mapping[str, float], rates: Mapping[str, float]) -> float:
+    """Of all operations, by how often each comes; infinite if that is not known of each."""
+    if not all(name in own_s for name in rates):
+        return math.inf
+    return math.fsum(own_s[name] * rate for name, rate in rates.items()) / math.fsum(rates.values())
+
+
+def _own_s(names: str, service: str, operations: Mapping[str, Operation], kept: Kept) -> float:
+    """How long requests of operations take by themselves at most, in seconds; 0 if nothing tells."""
+    spans = [one for name in names.split("+") if (one := operations.get(name)) is not None]
+    if spans:
+        return float(np.mean(np.concatenate([np.asarray(one.own_s) for one in spans])))
+    medians = [line for line in _lines(kept, DURATIONS, service) if line.labels.get("quantile") == "0.5"]
+    if not medians:
+        return 0.0
+    values = np.concatenate([line.values for line in medians])
+    return float(np.quantile(values[values > 0], _UNHINDERED)) / 1e3 if (values > 0).any() else 0.0
+
+
+def _columns(counts: Mapping[str, NDArray[np.float64]], costs: Costs) -> tuple[list[str], NDArray[np.float64]]:
     """Requests of each operation in each cell; those that cannot be told apart are one column."""
-    counts = {name: np.histogram(each, bins=grid)[0].astype(float) for name, each in begins.items()}
     groups: list[list[str]] = []
     for name, column in counts.items():
         for group in groups:
@@ -163,122 +245,40 @@ def _columns(
     ])  # fmt: skip
 
 
-def _fit_memory(costs: Costs, service: str, operations: Mapping[str, Operation], kept: Kept) -> None:
+def _fit_memory(
+    costs: Costs, service: str, operations: Mapping[str, Operation], counted: Mapping[str, list[Line]], kept: Kept
+) -> None:
     lines = _lines(kept, MEMORY, service)
     if not lines:
         costs.warnings.append("memory is not known: no series of it was recorded")
         return
-    begins = np.sort(np.concatenate([np.asarray(one.begins_ns) for one in operations.values()])) / 1e9
-    ends = np.sort(np.concatenate([np.asarray(one.begins_ns) / 1e9 + np.asarray(one.whole_s)
-                                   for one in operations.values()]))  # fmt: skip
     grid = grid_of(lines, 1)
     present = [[line.times_s[0] <= t <= line.times_s[-1] for t in grid] for line in lines]
     pods = np.sum(present, axis=0)
     held = np.sum([np.where(here, np.interp(grid, line.times_s, line.values), 0.0)
                    for here, line in zip(present, lines, strict=True)], axis=0)  # fmt: skip
-    use = (pods > 0) & (grid >= begins[0]) & (grid <= ends[-1])
+    use = (pods > 0) & np.append(watched(lines, grid), True)
+    inside = None
+    if operations:
+        begins = np.sort(np.concatenate([np.asarray(one.begins_ns) for one in operations.values()])) / 1e9
+        ends = np.sort(np.concatenate([np.asarray(one.begins_ns) / 1e9 + np.asarray(one.whole_s)
+                                       for one in operations.values()]))  # fmt: skip
+        use &= (grid >= begins[0]) & (grid <= ends[-1])
+        asked = sum(float(line.whole().values[-1]) for own in counted.values() for line in own)
+        traced = min(1.0, len(begins) / asked) if asked else 1.0
+        if traced >= _LEAST_TRACED:
+            under_way = np.searchsorted(begins, grid, side="right") - np.searchsorted(ends, grid, side="right")
+            inside = under_way[use] / traced
     grid, pods, held = grid[use], pods[use], held[use]
     if len(grid) < LEAST_CELLS:
         costs.warnings.append("memory is not known: its series and the traces hardly overlap")
         return
-    inside = np.searchsorted(begins, grid, side="right") - np.searchsorted(ends, grid, side="right")
-    if inside.std() < _LEAST_UNDER_WAY:
+    if inside is None or inside.std() < _LEAST_UNDER_WAY:
         mean = float((held / pods).mean())
         width = 1.645 * float((held / pods).std()) / math.sqrt(len(held))
         costs.base = Known(mean, mean - width, mean + width)
-        costs.warnings.append("memory a request is not known: about as many were under way all the time")
+        why = "too few requests were traced" if inside is None else "about as many were under way all the time"
+        costs.warnings.append(f"memory a request is not known: {why}")
         return
-    base, per = least_squares(np.column_stack([pods.astype(float), inside.astype(float)]), held)
+    base, per = least_squares(np.column_stack([pods.astype(float), inside]), held)
     costs.base, costs.per_request = base, per
-
-
-def least_squares(columns: NDArray[np.float64], wanted: NDArray[np.float64]) -> list[Known]:
-    """Coefficients, none negative, with intervals: residuals may be unequal (HC3) and correlated in time."""
-    from scipy import stats  # noqa: PLC0415 - heavy, and needed for fits alone
-
-    inverse = np.linalg.pinv(columns.T @ columns)
-    values = inverse @ columns.T @ wanted
-    residuals = wanted - columns @ values
-    leverage = np.einsum("ij,jk,ik->i", columns, inverse, columns)
-    scaled = residuals / np.maximum(0.05, 1 - leverage)
-    covariance = inverse @ (columns.T * scaled**2) @ columns @ inverse
-    alike = float(np.corrcoef(residuals[:-1], residuals[1:])[0, 1]) if residuals.std() > 0 else 0.0
-    alike = min(0.9, max(0.0, alike))
-    widen = math.sqrt((1 + alike) / (1 - alike))
-    free = max(1, len(wanted) - columns.shape[1])
-    width = float(stats.t.ppf((1 + CONFIDENCE) / 2, free)) * widen
-    spread = np.sqrt(np.maximum(0.0, np.diag(covariance)))
-    return [Known(max(0.0, value), max(0.0, value - width * each), max(0.0, value + width * each))
-            for value, each in zip(values.tolist(), spread.tolist(), strict=True)]  # fmt: skip
-
-
-def _disks(kept: Kept) -> dict[str, Any]:
-    """Seconds of a read and of a write, by node and device."""
-    found: dict[str, Any] = {}
-    for what, (spent, done) in DISKS.items():
-        counts = {_place(line): line for line in kept.lines.get(done, ())}
-        for line in kept.lines.get(spent, ()):
-            place = _place(line)
-            if place not in counts:
-                continue
-            grid = grid_of([line])
-            seconds, operations = grown([line], grid), grown([counts[place]], grid)
-            entry = found.setdefault(place, {})
-            if operations.sum() < _LEAST_IO or len(grid) < LEAST_CELLS:
-                entry.setdefault("warnings", []).append(f"{what}: {operations.sum():.0f} of them: too few to tell")
-                continue
-            entry[f"{what}_s"] = _ratio(seconds, operations).to_dict()
-            entry[f"{what}s_a_second"] = float(f"{operations.sum() / (grid[-1] - grid[0]):.6g}")
-    for line in kept.lines.get(_BUSY, ()):
-        if _place(line) in found:
-            grid = grid_of([line])
-            found[_place(line)]["busy"] = float(f"{grown([line], grid).sum() / (grid[-1] - grid[0]):.4g}")
-    return found
-
-
-def _place(line: Line) -> str:
-    node = next((line.labels[key] for key in ("node", "instance") if key in line.labels), "")
-    return f"{node}/{line.labels.get('device', '')}"
-
-
-def _ratio(over: NDArray[np.float64], under: NDArray[np.float64]) -> Known:
-    """Of two sums over the same cells, by drawing the cells again."""
-    drawn = np.random.default_rng(len(over)).integers(0, len(over), size=(_BOOTSTRAPS, len(over)))
-    ratios = over[drawn].sum(axis=1) / np.maximum(1e-12, under[drawn].sum(axis=1))
-    tail = (1 - CONFIDENCE) / 2
-    value = float(over.sum() / under.sum())
-    return Known(value, float(np.quantile(ratios, tail)), float(np.quantile(ratios, 1 - tail)))
-
-
-def _propagation(kept: Kept) -> dict[str, Any]:
-    """The median of what endpoints took to reach rules of nodes and DNS; its interval is at least the bucket's."""
-    found: dict[str, Any] = {}
-    for what, name in PROPAGATION.items():
-        counts: dict[float, float] = {}
-        for line in kept.lines.get(name, ()):
-            edge = float(line.labels.get("le", "inf").replace("+Inf", "inf"))
-            counts[edge] = counts.get(edge, 0.0) + float(line.whole().values[-1])
-        total = counts.get(math.inf, 0.0)
-        if not counts:
-            continue
-        if total < _LEAST_NEWS:
-            found[what] = {"warnings": [f"only {total:.0f} pieces of news: too few to tell"]}
-            continue
-        half = 1.645 * math.sqrt(total) / 2
-        ranks = [_edge_of(counts, rank) for rank in (total / 2 - half, total / 2, total / 2 + half)]
-        (low, _), (begin, end), (_, high) = ranks
-        found[what] = Known((begin + end) / 2 if math.isfinite(end) else begin, low, high).to_dict()
-        found[what]["news"] = total
-    if not found:
-        return {}
-    return found
-
-
-def _edge_of(counts: Mapping[float, float], rank: float) -> tuple[float, float]:
-    """The bucket in which something of this rank lies."""
-    below = 0.0
-    for edge, count in sorted(counts.items()):
-        if count >= rank:
-            return below, edge
-        below = edge
-    return below, math.inf

@@ -17,6 +17,7 @@ from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.process import Process
+from simcluster.control.throttle import Throttled, TokenBucket
 from simcluster.control.workqueue import WorkQueue
 from simcluster.engine import MILLISECOND, Parted, Simulation
 from simcluster.telemetry.klog import ComponentLog
@@ -143,6 +144,10 @@ class Controller(ABC):
         )
         self.recorder = EventRecorder(sim, self.client, self.name)
         self.queue = WorkQueue(sim, self._process, self.workers)
+        rate = sim.parameter("controller.qps", 0)
+        if rate:
+            bucket = TokenBucket(sim, rate, sim.parameter("controller.burst", rate * 3 // 2))
+            self.queue.handler = Throttled(bucket, self.client, self.queue, self.queue.handler)
         self.log = sim.log if isinstance(sim, Process) else ComponentLog(sim)
 
     def watch(

@@ -19,6 +19,8 @@ from simcluster.surface import observability
 from simcluster.surface.protocols import HttpAnswer, Outcome
 from simcluster.world import World
 
+#: What a query raises that was refused, or that nobody answers.
+QueryError = observability.QueryError
 #: What is typed at a terminal.
 _TYPED = ("kubectl", "sh", "node", "container")
 _SURROGATE = re.compile("[\ud800-\udfff]")

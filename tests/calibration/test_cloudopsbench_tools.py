@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -88,9 +89,22 @@ def test_mistakes_are_answered_in_their_words(live: Tools, case: Tools) -> None:
             "'nope' is not in the allowed list": ("GetAppYAML", {"app_name": "nope"}),
         }
         assert [text for text, call in asked.items() if text not in tools.call(*call)] == []
-        for name, arguments in (("Frob", {}), ("GetAppYAML", {}), ("CheckServiceConnectivity", {**CART, "port": "x"})):
+        wrong: list[tuple[Any, Any]] = [("Frob", {}), (None, {}), (["GetAlerts"], {}), ("GetAlerts", None)]
+        wrong += [
+            ("GetAppYAML", {}),
+            ("GetAppYAML", {"app_name": ["cartservice"]}),
+            ("GetResources", {"resource_type": 5}),
+        ]
+        wrong += [
+            ("CheckServiceConnectivity", {**CART, "port": port}) for port in ("x", "9" * 5000, math.inf, math.nan)
+        ]
+        pods = {"resource_type": "pods", "namespace": NAMESPACE}
+        wrong += [("GetResources", {**pods, "name": text}) for text in ("\ud800", "x" * 10_000)]
+        for name, arguments in wrong:
             with pytest.raises(ToolError):
                 tools.call(name, arguments)
+        for odd in ("cart -o json", "cart'", "$(reboot)"):
+            assert "(NotFound)" in tools.call("DescribeResource", {**pods, "name": odd})
     assert [one["function"]["name"] for one in definitions()] == list(TOOLS)
     assert len(TOOLS) == 10
     json.dumps(definitions())

@@ -69,7 +69,7 @@ def recording(served: ServedCluster, tmp_path_factory: pytest.TempPathFactory) -
     out = folder / "out"
     prometheus = f"{served.environment['SIMCLUSTER_DESK']}/prometheus"
     script = tuple(read_script(folder / "script.yaml"))
-    wanted = Wanted(served.out / "kubeconfig", out, prometheus=prometheus, seconds=9, lag_s=1,
+    wanted = Wanted(served.out / "kubeconfig", out, prometheus=prometheus, seconds=15, lag_s=1,
                     metrics="up|container_cpu.*", script=script, script_folder=folder)  # fmt: skip
     asyncio.run(Recorder(wanted).run())
     asyncio.run(Recorder(Wanted(served.out / "kubeconfig", out, seconds=1)).run())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simcluster.eval.judge.sentence import claimed
+from simcluster.eval.judge.matching import claimed
 from simcluster.eval.proof import case_findings
 from simcluster.faults import registry
 from simcluster.faults.cases import cases_of

@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import re
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -56,7 +57,7 @@ class Actions:
         Returns:
             str: lines; those that differ in their instants alone are shown once.
         """
-        found = self._episode.kubectl(f"get pods -n {namespace} -o json")
+        found = self._episode.kubectl(f"get pods -n {shlex.quote(namespace)} -o json")
         if found.exit_code:
             return f"Error: {found.stderr.strip()}"
         pods = [
@@ -66,7 +67,10 @@ class Actions:
         ]
         if not pods:
             return f"Error: no pod of service {service} in namespace {namespace}"
-        texts = [str(self._episode.kubectl(f"logs {pod} -n {namespace} --all-containers --tail=200")) for pod in pods]
+        texts = [
+            str(self._episode.kubectl(f"logs {pod} -n {shlex.quote(namespace)} --all-containers --tail=200"))
+            for pod in pods
+        ]
         return deduplicated("".join(texts))
 
     def get_metrics(self, namespace: str, duration: int = 5) -> str:
@@ -116,7 +120,7 @@ class Actions:
         Returns:
             str: the name of the file, which read_traces reads.
         """
-        found = self._episode.kubectl(f"get services -n {namespace} -o name")
+        found = self._episode.kubectl(f"get services -n {shlex.quote(namespace)} -o name")
         rows: dict[tuple[str, str], tuple[Any, ...]] = {}
         for service in found.stdout.split():
             for trace in self._episode.traces(service=service.rpartition("/")[2], lookback=f"{duration}m"):
@@ -168,7 +172,15 @@ class Actions:
             return action(*arguments, **named)
         except BudgetExceeded:
             raise
-        except (QueryError, TypeError, ValueError, AttributeError) as problem:
+        except (
+            QueryError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            LookupError,
+            ArithmeticError,
+            RecursionError,
+        ) as problem:
             raise ActionError(f"{name}: {problem}") from None
 
     def _read(self, name: str) -> str:

@@ -113,7 +113,7 @@ class Orchestrator:
         return f"{statement}\n{_ASKED[asked.kind]}", _HOW, actions | {"submit": _SUBMIT}
 
     async def start_problem(self, max_steps: int = 30) -> dict[str, Any]:
-        """Let the agent work; out of steps it is judged without a solution.
+        """Let the agent work; out of steps, or when it raises something (`error`), it is judged without a solution.
 
         Returns:
             `history` (what was said), `final_state`, `results`, `framework_overhead` (wall-clock seconds here).
@@ -123,25 +123,30 @@ class Orchestrator:
         """
         if self._agent is None or self._problem is None or self.episode is None:
             raise RuntimeError("register_agent and init_problem come first")
-        begun, thought_s, said = time.time(), 0.0, _NEXT
+        begun, thought_s, said, failed = time.time(), 0.0, _NEXT, ""
         state, solution = SubmissionStatus.INVALID_SUBMISSION, None
         for _ in range(max_steps):
             asked_s = time.time()
-            reply = await self._agent.get_action(said)
-            thought_s += time.time() - asked_s
-            self._trace.append({"role": "assistant", "content": reply})
+            try:
+                reply = await self._agent.get_action(said)
+            except Exception as problem:  # the agent is gone: judged as far as it came
+                failed = f"{type(problem).__name__}: {problem}"
+                break
+            finally:
+                thought_s += time.time() - asked_s
+            self._trace.append({"role": "assistant", "content": str(reply)})
             answer, state, solution = self._done(reply)
             self._trace.append({"role": "env", "content": answer})
             if state is SubmissionStatus.VALID_SUBMISSION:
                 break
             said = f"{answer}\n{_NEXT}"
-        results = self._judged(solution)
+        results = self._judged(solution) | ({"error": failed} if failed else {})
         ended = time.time()
         self._write(begun, ended, results)
         overhead_s = ended - begun - thought_s
         return {"history": self._trace, "final_state": state, "results": results, "framework_overhead": overhead_s}
 
-    def _done(self, reply: str) -> tuple[str, SubmissionStatus, Any]:
+    def _done(self, reply: object) -> tuple[str, SubmissionStatus, Any]:
         """What a reply came to: the answer, whether it ends the problem, and what was submitted."""
         assert self._actions is not None
         going_on = SubmissionStatus.INVALID_SUBMISSION

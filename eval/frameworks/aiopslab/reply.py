@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 _BLOCK = re.compile(r"```[a-z]*\n(.*?)```", re.DOTALL)
 
+#: The longest reply that is read, characters.
+REPLY_MAX = 200_000
+
 
 class ReplyError(Exception):
     """A reply without exactly one call that makes sense."""
@@ -21,7 +24,7 @@ class Call(NamedTuple):
     named: dict[str, Any]
 
 
-def parsed(reply: str) -> Call:
+def parsed(reply: object) -> Call:
     """The call of a reply.
 
     Raises:
@@ -30,6 +33,10 @@ def parsed(reply: str) -> Call:
     >>> parsed('I look.\\n```\\nget_logs("shop", service="cart")\\n```')
     Call(name='get_logs', arguments=['shop'], named={'service': 'cart'})
     """
+    if not isinstance(reply, str):
+        raise ReplyError(f"a reply is a text, not a {type(reply).__name__}")
+    if len(reply) > REPLY_MAX:
+        raise ReplyError(f"a reply of {len(reply)} characters: at most {REPLY_MAX} are taken")
     blocks = _BLOCK.findall(reply)
     if len(blocks) != 1:
         raise ReplyError(f"a reply has exactly one block between ``` and ```, not {len(blocks)}")

@@ -34,6 +34,7 @@ class DriveModel(Shared):
         flush_ns: making its write cache durable.
         give_up_ns: (least, most) time of internal retries before it gives a sector up.
         spare_sectors: how many it can remap.
+        read_factor, write_factor: every read (write, flush) takes so many times as long as such a drive takes.
     """
 
     kind: str
@@ -53,6 +54,8 @@ class DriveModel(Shared):
     flush_ns: int = 0
     give_up_ns: tuple[int, int] = (7 * SECOND, 7 * SECOND)
     spare_sectors: int = 2040
+    read_factor: float = 1.0
+    write_factor: float = 1.0
 
     @property
     def sectors(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simcluster.engine.streams import mix
+from simcluster.models.machine.storage.calibrated import calibrated
 from simcluster.models.machine.storage.disk import Disk, Partition
 from simcluster.models.machine.storage.drivemodel import NEARLINE_HDD, NVME_SSD, DriveModel
 from simcluster.models.machine.storage.filesystem import FileSystem, uuid_from
@@ -126,6 +127,7 @@ class Storage:
         self, name: str, model: DriveModel, *, port: int = 1, background: tuple[float, float] = (0.0, 0.0)
     ) -> Disk:
         """Put a drive into the machine."""
+        model = calibrated(model, self.machine.name, name, self.machine.sim.parameters)
         disk = Disk(self.machine.sim, self.machine, name, model, port=port, background=background)
         self.disks[name] = disk
         return disk

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from simcluster.engine import SECOND, arithmetic
@@ -138,10 +139,11 @@ def parts_of(model: DriveModel, what: str, size: float, span: float, modes: tupl
     elif what == "write":
         cost, variance = positioning(model, span, _WRITE_DEPTH)
         fixed += cost
-    for mode in modes:
-        squared = mode.factor * mode.factor
-        fixed, variance = fixed * mode.factor, variance * squared
-        place, spread = place * mode.factor, spread * squared
+    own = model.write_factor if what in ("write", "flush") else model.read_factor
+    for factor in (own, *(mode.factor for mode in modes)):
+        squared = factor * factor
+        fixed, variance = fixed * factor, variance * squared
+        place, spread = place * factor, spread * squared
     tail_share, tail_ns = 0.0, 0.0
     for mode in modes:
         extras = mode.tails if what in ("write", "flush") else (*mode.tails, (mode.read_share, mode.read_ns))
@@ -172,7 +174,10 @@ def respond(model: DriveModel, loads: Iterable[Rates], asked: Rates, modes: tupl
     read = parts_of(model, reading, size, asked.span, modes)
     # A write is done when it is in the drive's cache; a hard disk's service law is what laying it down costs.
     laid = parts_of(model, "write", asked.write_size, asked.span, modes)
-    cached = parts_of(model, "sequential", asked.write_size, asked.span, modes) if model.rotates else laid
+    cached = laid
+    if model.rotates:
+        writing = model if model.read_factor == model.write_factor else replace(model, read_factor=model.write_factor)
+        cached = parts_of(writing, "sequential", asked.write_size, asked.span, modes)
     flush = parts_of(model, "flush", 0.0, asked.span, modes)
     both = flush._replace(fixed=flush.fixed + laid.fixed, fixed_variance=flush.fixed_variance + laid.fixed_variance)
     answers = [_latency(part.law(shorter), part.tail_share, part.tail_ns, wait) for part in (read, cached, both)]

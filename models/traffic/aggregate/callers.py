@@ -9,6 +9,7 @@ Of one edge all callers (replicas, clients) are taken together, but for what bud
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
 from types import ModuleType
@@ -491,11 +492,14 @@ class Callers:
         alive = ~timed | (ages < layout.timeout_ticks[edges])
         edges, ages, amounts = edges[alive], ages[alive], amounts[alive]
         self._broken[edges] = 1.0
+        known: dict[int, list[int]] = {}
         for edge, age, amount in zip(edges.tolist(), ages.tolist(), amounts.tolist(), strict=True):
             left = amount
-            for where in self._nearest(tick, edge, int(age)):
+            if edge not in known:
+                known[edge] = self._ages(tick, edge)
+            for where in self._nearest(tick, edge, int(age), known[edge]):
                 column = where[:, edge]
-                there = float(np.cumsum(column)[-1])
+                there = float(column.cumsum()[-1])
                 if there > 0.0:
                     part = min(1.0, left / there)
                     mix[:, edge] += column * part
@@ -504,17 +508,28 @@ class Callers:
                 if left <= 0.0:
                     break
 
-    def _nearest(self, tick: int, edge: int, age: int) -> Iterator[Array]:
+    def _ages(self, tick: int, edge: int) -> list[int]:
+        """The ages of which an edge has attempts in flight, in ticks, ascending; none if it has no timeout."""
+        if not self.layout.timed[edge]:
+            return []
+        last = max(1, int(self.layout.timeout_ticks[edge]) - 1)
+        found = (tick - np.flatnonzero(np.any(self.flying[:, :, edge] > 0.0, axis=1))) % self.slots
+        return sorted(at for at in found.tolist() if 1 <= at <= last)
+
+    def _nearest(self, tick: int, edge: int, age: int, ages: list[int]) -> Iterator[Array]:
         """Where attempts of about an age are: the nearest first, of two equally near ones the older."""
         if not self.layout.timed[edge]:
             yield self.open
             return
-        last = max(1, int(self.layout.timeout_ticks[edge]) - 1)
-        nearest = min(max(1, age), last)
-        for step in range(2 * last):
-            at = nearest + (step + 1) // 2 if step % 2 else nearest - step // 2
-            if 1 <= at <= last:
-                yield self.flying[(tick - at) % self.slots]
+        nearest = min(max(1, age), max(1, int(self.layout.timeout_ticks[edge]) - 1))
+        older = bisect_left(ages, nearest)
+        younger = older - 1
+        while younger >= 0 or older < len(ages):
+            if younger < 0 or (older < len(ages) and ages[older] - nearest <= nearest - ages[younger]):
+                at, older = ages[older], older + 1
+            else:
+                at, younger = ages[younger], younger - 1
+            yield self.flying[(tick - at) % self.slots]
 
     def forget(self, edge: int, share: float) -> None:
         """A share of those who made an edge's calls is gone: what they had in flight is nobody's any more."""

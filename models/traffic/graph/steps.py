@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from simcluster.engine.content import Where
+from simcluster.models.traffic.graph.laws import Law
 from simcluster.models.traffic.graph.service import Call, Chance, Send, Step, step_of
 
 Steps = tuple[Step, ...]
 #: What becomes of a step that is a call or a message.
 Change = Callable[[Step], Step]
+#: What becomes of the law of a step that is work.
+Rework = Callable[[Law], Law]
 
 
 def walk(steps: Steps, where: Where) -> Iterator[tuple[Where, Step]]:
@@ -57,6 +60,21 @@ def _inside(part: Any, key: str, change: Change) -> Any:
     old = getattr(part, key)
     new = changed(old, change)
     return part if new is old else part.model_copy(update={key: new})
+
+
+def worked(steps: Steps, change: Rework) -> Steps:
+    """The steps with the laws of their work changed, nested ones too."""
+    return tuple(_worked(step, change) for step in steps)
+
+
+def _worked(step: Step, change: Rework) -> Step:
+    if step.work is not None:
+        return step_of(work=change(step.work))
+    if step.choose is not None:
+        arms = tuple(arm.model_copy(update={"steps": worked(arm.steps, change)}) for arm in step.choose)
+        return step_of(choose=arms)
+    inner = step.parallel or step.sequence
+    return step if inner is None else step_of(**{step.kind: worked(inner, change)})
 
 
 def in_whole_calls(step: Step) -> Step:

@@ -6,7 +6,7 @@ whatever was stopped, tainted or cordoned. What follows is the simulation's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from simcluster.engine import SECOND
 from simcluster.models.apps.stores.program import POOL
 from simcluster.models.machine.links.shaping import Shaping
 from simcluster.world import World, bootstrap
+from simcluster.world.profile import Profile
 from simcluster.world.world import NodeSpec
 
 #: Longest age that is lived through; older clusters are as old as this.
@@ -73,8 +74,10 @@ OPENEBS = {
 #: The fault of which the data of a volume cannot be read by whom they are for.
 UNREADABLE = "volume_mount_permission_denied"
 #: kubectl needs that long to start and ask, and between documents. Eleven took two seconds; a ServiceAccount, two
-#: documents after its Deployment, came after the first try to make a pod in about four of ten.
-INVOCATION_S, DOCUMENT_S = 0.17, 0.007
+#: documents after its Deployment, came after the second try to make a pod of the first ones, mostly.
+INVOCATION_S, DOCUMENT_S = 0.15, 0.009
+#: What kube-controller-manager allows each of its clients by default.
+CONTROL_PLANE: dict[str, str | int] = {"controller.qps": 20, "controller.burst": 30}
 _MANIFEST = "/etc/kubernetes/manifests/kube-scheduler.yaml"
 
 
@@ -95,12 +98,13 @@ class Scene:
         refused: what the API server said of manifests that it refused, as it may have in the recording.
     """
 
-    def __init__(self, case: Case, seed: int = 0) -> None:
+    def __init__(self, case: Case, seed: int = 0, profile: Profile | None = None) -> None:
         self.case = case
         if not any(node.control_plane for node in case.nodes):
             raise CaseError(f"{case.folder}: no node is of the control plane")
-        self.world = World(seed, nodes=[_spec(node) for node in case.nodes])
-        self.machine = BusyMachine(self.world)
+        own = CONTROL_PLANE | (profile.parameters if profile is not None else {})
+        self.world = World(seed, nodes=[_spec(node) for node in case.nodes], profile=Profile(parameters=own))
+        self.machine = BusyMachine(self.world, max(node.cpu for node in case.nodes if node.control_plane))
         self.refused: list[str] = []
         self._looks: list[tuple[int, dict[str, int]]] = []
         self.images = sorted(_images(case))
@@ -210,8 +214,8 @@ class Scene:
             ages[target] = min(ages.get(target, oldest), changed - BEFORE_S / 2)
         acts += [Act(changed, 1, self._spoil(node)) for node in self.case.nodes if not node.control_plane]
         names = sorted(ages, key=lambda name: (name == target, list(self.case.manifests).index(name)))
-        for order, name in enumerate(names, 10):
-            acts.append(Act(ages[name], order, self._applying(name)))
+        for order, (name, ago_s) in enumerate(in_a_row(names, ages, self.case.manifests), 10):
+            acts.append(Act(ago_s, order, self._applying(name)))
         if self.case.entry == DASHBOARD:
             usual = sorted(ages.values())[len(ages) // 2]
             acts.append(Act(max(0.0, usual - USED_AFTER_S), 98, self._use))
@@ -325,9 +329,9 @@ class Scene:
         return stop
 
 
-def live_through(case: Case, out: Path, seed: int = 0) -> Scene:
+def live_through(case: Case, out: Path, seed: int = 0, profile: Profile | None = None) -> Scene:
     """Play a case and write what its tools would print, at the pace and in the words of the recorded cluster."""
-    scene = Scene(case, seed)
+    scene = Scene(case, seed, profile)
     world = scene.play()
     manifests = {str(wanted["app_name"]): str(answer) for wanted, answer in case.answers("GetAppYAML")}
     beside = sorted({str(wanted["service_name"]) for wanted, _ in case.answers("GetErrorLogs")} - manifests.keys())
@@ -335,6 +339,23 @@ def live_through(case: Case, out: Path, seed: int = 0) -> Scene:
     metadata = {"query": "", "result": dict(case.fault)}
     Snapshot(world, case.namespace, expected, pace=1.0).write(out, metadata)
     return scene
+
+
+def in_a_row(
+    names: list[str], ages: Mapping[str, float], manifests: Mapping[str, list[Json]]
+) -> list[tuple[str, float]]:
+    """How many seconds ago each application was applied.
+
+    They are told in whole seconds, and come one after the other: as late as that leaves room for those that follow.
+    """
+    found: list[tuple[str, float]] = []
+    for name in reversed(names):
+        lasts_s = INVOCATION_S + DOCUMENT_S * len(manifests[name])
+        ago_s = ages[name]
+        if found and ago_s >= found[-1][1] - 1.0:
+            ago_s = min(ago_s + 1.0, max(ago_s, found[-1][1] + lasts_s))
+        found.append((name, ago_s))
+    return found[::-1]
 
 
 def _spec(node: Node) -> NodeSpec:

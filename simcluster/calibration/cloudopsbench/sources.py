@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from simcluster.calibration.cloudopsbench.snapshot import (
     unit_of_container,
 )
 from simcluster.calibration.cloudopsbench.tools import RECENT
-from simcluster.session.live import Live
+from simcluster.session.live import Live, QueryError
 
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
@@ -57,13 +58,14 @@ class LiveSource:
     def resources(self, given: dict[str, Any]) -> Any:
         """`kubectl get`."""
         more = " -o wide" if given.get("output_wide") else " --show-labels" if given.get("show_labels") else ""
-        more += f" -l {given['label_selector']}" if given.get("label_selector") else ""
-        text = self._text(f"get {given['resource_type']} {given.get('name', '')}{self._where(given)}{more}")
+        more += f" -l {shlex.quote(given['label_selector'])}" if given.get("label_selector") else ""
+        name = shlex.quote(given["name"]) if given.get("name") else ""
+        text = self._text(f"get {given['resource_type']} {name}{self._where(given)}{more}")
         return None if text.startswith("No resources found") else text
 
     def described(self, given: dict[str, Any]) -> Any:
         """`kubectl describe`."""
-        return self._text(f"describe {given['resource_type']} {given['name']}{self._where(given)}")
+        return self._text(f"describe {given['resource_type']} {shlex.quote(given['name'])}{self._where(given)}")
 
     def manifests(self, given: dict[str, Any]) -> Any:
         """Deployment, Services and ServiceAccount of an application, as they are now."""
@@ -91,7 +93,8 @@ class LiveSource:
     def connectivity(self, given: dict[str, Any]) -> Any:
         """`nc` from each worker to the address of a Service."""
         app, port = given["service_name"], given["port"]
-        found = self._live.kubectl(f"get service {app} -n {given['namespace']} -o jsonpath={{.spec.clusterIP}}")
+        where = self._where(given)
+        found = self._live.kubectl(f"get service {app}{where} -o jsonpath={{.spec.clusterIP}}")
         address = found.stdout if found.exit_code == 0 else ""
         workers = self._text(f"get nodes -l '!{_CONTROL_PLANE}' -o name").split()
         reached = {}
@@ -112,7 +115,10 @@ class LiveSource:
 
     def alerts(self, given: dict[str, Any]) -> Any:
         """What is pending or firing in Prometheus."""
-        found = self._live.alerts()
+        try:
+            found = self._live.alerts()
+        except QueryError as problem:  # nobody watches, or the one who does is down
+            return f"Error: {problem}"
         return {"status": "has_anomalies", "alert_count": len(found), "alerts": found} if found else None
 
     def unit(self, given: dict[str, Any]) -> Any:
@@ -136,12 +142,12 @@ class LiveSource:
         return f"node/{node}" in self._text(f"get nodes -l {_CONTROL_PLANE} -o name").split()
 
     def _logs(self, given: dict[str, Any], tail: str) -> list[str]:
-        where = f"-n {given['namespace']} -l app={given['service_name']}"
-        done = self._live.kubectl(f"logs {where} --all-containers {tail}")
+        where = f"{self._where(given)} -l app={given['service_name']}"
+        done = self._live.kubectl(f"logs{where} --all-containers {tail}")
         return done.stdout.splitlines() if done.exit_code == 0 else []
 
     def _where(self, given: dict[str, Any]) -> str:
-        return f" -n {given['namespace']}" if given.get("namespace") else ""
+        return f" -n {shlex.quote(given['namespace'])}" if given.get("namespace") else ""
 
 
 _LIVE: dict[str, Callable[[LiveSource, dict[str, Any]], Any]] = {

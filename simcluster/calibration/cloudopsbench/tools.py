@@ -15,6 +15,8 @@ from simcluster.calibration.cloudopsbench.snapshot import CLUSTERED, NAMESPACED
 
 #: Lines of each source that GetRecentLogs shows.
 RECENT = 50
+#: The longest argument that is taken, characters.
+VALUE_MAX = 1_000
 _ALIASES = {
     **{"pod": "pods", "po": "pods", "service": "services", "svc": "services", "deployment": "deployments"},
     **{"deploy": "deployments", "statefulset": "statefulsets", "sts": "statefulsets", "daemonset": "daemonsets"},
@@ -99,8 +101,10 @@ class Tools:
         Raises:
             ToolError: no such tool, an argument is missing or has another type.
         """
-        if name not in TOOLS:
-            raise ToolError(f"Unknown tool: {name}")
+        if not isinstance(name, str) or name not in TOOLS:
+            raise ToolError(f"Unknown tool: {name if isinstance(name, str) else _shown(name):.80}")
+        if not isinstance(arguments, Mapping):
+            raise ToolError(f"Tool execution failed for {name}: the arguments are no object")
         given = _given(name, arguments)
         if refused := self._refused(name, given):
             return refused
@@ -183,8 +187,21 @@ def _given(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             continue
         try:
             found[plain] = int(value) if kind == "integer" else value
-        except (TypeError, ValueError):
-            raise ToolError(f"Tool execution failed for {name}: {plain} is no integer: {value!r}") from None
+        except (TypeError, ValueError, OverflowError):
+            raise ToolError(f"Tool execution failed for {name}: {plain} is no integer: {_shown(value)}") from None
+        if isinstance(value, str) and (lack := _lack_of(value)):
+            raise ToolError(f"Tool execution failed for {name}: {plain} {lack}")
         if kind != "integer" and not isinstance(value, bool if kind == "boolean" else str):
-            raise ToolError(f"Tool execution failed for {name}: {plain} is no {kind}: {value!r}")
+            raise ToolError(f"Tool execution failed for {name}: {plain} is no {kind}: {_shown(value)}")
     return found
+
+
+def _lack_of(text: str) -> str:
+    """Why a text cannot be asked for; empty if it can."""
+    if len(text) > VALUE_MAX:
+        return f"has {len(text)} characters"
+    return "is no Unicode text" if any("\ud800" <= one <= "\udfff" for one in text) else ""
+
+
+def _shown(value: object) -> str:
+    return ascii(value)[:80]

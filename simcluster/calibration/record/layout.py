@@ -68,6 +68,13 @@ def read_header(folder: Path) -> Header:
     if found.get("version") != VERSION:
         raise RecordingError(f"{path}: version {found.get('version')}, and this program reads version {VERSION}")
     known = {name: found[name] for name in Header.__dataclass_fields__ if name in found}
+    for name, usual in asdict(Header()).items():
+        if not isinstance(known.get(name, usual), type(usual)):
+            raise RecordingError(f"{path}: {name} is no {'map' if isinstance(usual, dict) else 'list'}")
+    for number, session in enumerate(known.get("sessions", ()), 1):
+        ends = (session.get("began_ns"), session.get("ended_ns", 0)) if isinstance(session, dict) else ("",)
+        if not all(type(each) is int for each in ends):
+            raise RecordingError(f"{path}: session {number} has no began_ns and ended_ns in whole nanoseconds")
     return Header(**known)
 
 

@@ -31,7 +31,7 @@ class Wanted:
     """What to record.
 
     Attributes:
-        seconds: for how long; 0: until it is ended.
+        seconds: for how long, from when what is there was listed; 0: until it is ended.
         namespaces: of namespaced objects; empty: all.
         patterns: further regular expressions of what is secret.
         lag_s: how long ago a window of telemetry ends.
@@ -92,7 +92,6 @@ class Recorder:
             NoAccess: the API server, or a source that was named, does not answer.
         """
         began_ns = self.store.clock.now_ns()
-        began_s = time.time()
         async with AsyncExitStack() as opened:
             client = await opened.enter_async_context(_api_client(self.access, len(self.wanted.resources)))
             resources = await self._ask_server(client)
@@ -107,7 +106,7 @@ class Recorder:
                 operator = Operator(client, self.store, self.redaction, resources, self.wanted.script_folder)
                 script = asyncio.create_task(operator.run(self.wanted.script))
                 tasks.append(script)
-                await self._wait(began_s, progress)
+                await self._wait(time.time(), progress)
                 script.cancel()
                 await self._let_settle(sources, began_ns)
             finally:

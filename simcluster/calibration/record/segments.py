@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from simcluster.calibration.record.shapes import stream_of, wrong_with
+
 #: A segment is closed when so many compressed bytes or lines are in it.
 SEGMENT_BYTES, SEGMENT_LINES = 8 << 20, 200_000
 FLUSH_S = 2.0
@@ -71,8 +73,9 @@ class Segment:
 
     Attributes:
         complete: whether its end was found; known when all lines have been read.
-        damage: what was wrong with it, if it was not merely cut short.
+        damage: what was wrong with it, if it was not merely cut short; what is behind that cannot be read.
         lines: how many were read.
+        misshapen: how many of them were passed over because they are not of their stream's form, and why the first.
     """
 
     def __init__(self, path: Path) -> None:
@@ -80,9 +83,11 @@ class Segment:
         self.complete = False
         self.damage = ""
         self.lines = 0
+        self.misshapen: tuple[int, str] = (0, "")
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        self.complete, self.damage, self.lines = False, "", 0
+        self.complete, self.damage, self.lines, self.misshapen = False, "", 0, (0, "")
+        stream, kind = stream_of(self.path)
         for text in self._texts():
             try:
                 line = json.loads(text)
@@ -98,6 +103,11 @@ class Segment:
                     self.damage = f"{self.lines} lines, and its end says {line['end']}"
                 return
             self.lines += 1
+            wrong = wrong_with(stream, kind, line)
+            if wrong:
+                count, first = self.misshapen
+                self.misshapen = count + 1, first or f"line {self.lines}: {wrong}"
+                continue
             yield line
 
     def _texts(self) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simcluster.calibration.record.layout import SERIES, RecordingError
 
@@ -45,11 +45,21 @@ def write_series(folder: Path, samples: Iterable[Sample]) -> int:
 def read_series(folder: Path) -> Iterator[tuple[Path, list[Sample]]]:
     """The samples of each file, oldest first. Raises RecordingError for a file that is no such table."""
     import pyarrow  # noqa: PLC0415
-    from pyarrow import parquet  # noqa: PLC0415
+    from pyarrow import parquet, types  # noqa: PLC0415
 
     for path in sorted((folder / SERIES).glob("*.parquet")):
         try:
             table = parquet.read_table(path, columns=list(Sample._fields))
         except (pyarrow.ArrowException, OSError, KeyError) as problem:
             raise RecordingError(f"{path}: {str(problem).splitlines()[0]}") from None
+        columns = {name: table.schema.field(name).type for name in Sample._fields}
+        text = [name for name in ("name", "labels") if not _is_text(types, columns[name])]
+        numbers = [*([] if types.is_integer(columns["t_ms"]) else ["t_ms"]),
+                   *([] if types.is_floating(columns["value"]) else ["value"])]  # fmt: skip
+        for name in (*text, *numbers):
+            raise RecordingError(f"{path}: the column {name} holds {columns[name]}")
         yield path, [Sample(*row) for row in zip(*(table[name].to_pylist() for name in Sample._fields), strict=True)]
+
+
+def _is_text(types: Any, column: Any) -> bool:
+    return bool(types.is_string(column) or (types.is_dictionary(column) and types.is_string(column.value_type)))

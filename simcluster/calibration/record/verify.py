@@ -44,7 +44,7 @@ class Fault(NamedTuple):
     """Something that is not as it should be.
 
     Attributes:
-        kind: truncated, damaged, gap, reset, skew, missing, lost, interrupted, refused, disorder or empty.
+        kind: truncated, damaged, misshapen, gap, reset, skew, missing, lost, interrupted, refused, disorder or empty.
         where: a file, stream, source or series.
         what: in words.
         grave: whether what is there cannot be trusted; the others only say what is unknown.
@@ -85,7 +85,7 @@ def _segments(folder: Path, header: Header) -> Iterator[Fault]:
         stream, before, disorder = str(path.parent.relative_to(folder)), 0, 0
         segment = next(one for one in segments(path.parent) if one.path == path)
         for line in segment:
-            t = line.get("t", 0)
+            t = line["t"]
             disorder += t < before
             before = max(before, t)
         name = f"{stream}/{path.name}"
@@ -94,6 +94,9 @@ def _segments(folder: Path, header: Header) -> Iterator[Fault]:
         elif not segment.complete:
             why = "cut short" + ("" if interrupted else ", although its session ended in order")
             yield Fault("truncated", name, f"{why}; {segment.lines} lines can be read", grave=not interrupted)
+        count, first = segment.misshapen
+        if count:
+            yield Fault("misshapen", name, f"{count} lines are passed over; {first}", grave=True)
         if disorder:
             yield Fault("disorder", name, f"{disorder} lines arrived before the line in front of them")
 

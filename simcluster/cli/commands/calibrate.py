@@ -69,9 +69,11 @@ def fit(folders: tuple[Path, ...], out: Path, cluster: str) -> int:
     services = fit_services(spans for one in recordings for spans in one.traces())
     if services is not None:
         evidence |= {"services": services.evidence, "service_warnings": services.warnings}
-    evidence |= fit_resources([one.folder for one in recordings], services).to_dict()
+    resources = fit_resources([one.folder for one in recordings], services)
+    figures = fitted.figures | resources.figures()
+    evidence |= resources.to_dict()
     graph = services.graph if services is not None else {}
-    profile = profile_of(fitted.figures, cluster=cluster, evidence=evidence, services=graph)
+    profile = profile_of(figures, cluster=cluster, evidence=evidence, services=graph)
     out.write_text(yaml.safe_dump(profile.model_dump(exclude_defaults=True), sort_keys=False), encoding="utf-8")
     for one in fitted.evidence:
         shown = f"{one.figure} = {one.value} ({one.low} to {one.high})" if one.figure else one.quantity

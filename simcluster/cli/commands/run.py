@@ -182,7 +182,7 @@ def _recorded(options: Options) -> int:
 
     if options.case is None or options.out is None or options.task is not None:
         raise click.UsageError("--from CASE takes no TASK and needs --out")
-    scene = live_through(read_case(options.case), options.out, options.seed)
+    scene = live_through(read_case(options.case), options.out, options.seed, options.profile)
     for refused in scene.refused:
         click.echo(f"refused: {refused}", err=True)
     click.echo(f"written to {options.out}: {scene.case.fault.get('root_cause', 'no fault')}")

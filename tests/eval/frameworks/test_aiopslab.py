@@ -121,6 +121,30 @@ def test_actions_and_what_makes_no_sense() -> None:
     assert spans[0].startswith("trace_id,span_id,parent_span,service_name")
 
 
+def test_an_agent_that_dies_is_judged_as_far_as_it_came(tmp_path: Path) -> None:
+    orchestrator = Orchestrator(tmp_path)
+    orchestrator.register_agent(Scripted(call('exec_shell("kubectl get pods -n boutique")')))  # then nothing is left
+    orchestrator.init_problem(f"{TASK}-localization-1")
+    found = asyncio.run(orchestrator.start_problem())["results"]
+    assert (found["success"], found["steps"], found["error"][:11]) == (False, 1, "IndexError:")
+    (file,) = tmp_path.glob("*.json")
+    assert json.loads(file.read_text())["results"]["error"] == found["error"]
+
+
+def test_replies_and_arguments_of_any_kind_are_answered() -> None:
+    odd: list[Any] = [None, 5, b"x", "```" * 50_000, "x" * 300_000]
+    calls = ('get_metrics("boutique", 1e999)', "get_logs('boutique frontend','x')", "get_logs(\"bou'tique\", 'x')")
+    calls += ("get_logs(None, 5)", "exec_shell(5)", "read_metrics({})", "exec_shell('\\ud800')", "call('x', [], {})")
+    odd += map(call, calls)
+    orchestrator, agent = Orchestrator(), Scripted(*odd)
+    orchestrator.register_agent(agent)
+    orchestrator.init_problem(f"{TASK}-localization-1")
+    found = asyncio.run(orchestrator.start_problem(max_steps=len(odd)))
+    assert (found["results"]["success"], found["results"]["steps"]) == (False, len(odd))
+    assert "error" not in found["results"]
+    assert sum("rror" in text for text in agent.read) >= len(odd) - 2
+
+
 def test_a_span_as_a_row() -> None:
     span = {"traceID": "t", "spanID": "b", "processID": "p1", "operationName": "get", "startTime": 5, "duration": 7}
     above = {**span, "references": [{"refType": "CHILD_OF", "spanID": "a"}], "tags": [{"key": "error", "value": True}]}

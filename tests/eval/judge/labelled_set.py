@@ -116,8 +116,8 @@ def _of_task(task_id: str) -> Case:
 
 
 def _meant(pattern: str, app: str) -> list[str]:
-    """The workloads of an application that a rule chooses, and the rule."""
-    return [pattern, *fnmatch.filter(WORKLOADS[app], pattern)]
+    """The workloads of an application, or the nodes, that a rule chooses, and the rule."""
+    return [pattern, *fnmatch.filter((*WORKLOADS[app], *NODES), pattern)]
 
 
 @functools.cache

@@ -7,8 +7,8 @@ import pytest
 from simcluster import tasks
 from simcluster.eval.judge import judge
 from simcluster.eval.judge.judge import family_of
+from simcluster.eval.judge.matching import claimed
 from simcluster.eval.judge.reading import mentions, read
-from simcluster.eval.judge.sentence import claimed
 from simcluster.eval.judge.verdicts import QUESTIONS, WEIGHTS
 from simcluster.eval.judge.vocabulary import vocabulary
 from simcluster.faults import registry

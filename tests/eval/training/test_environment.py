@@ -71,6 +71,24 @@ def test_mistakes_cost_and_get_answers(env: IncidentEnv) -> None:
     assert not finished[4]["passed"]
 
 
+def test_odd_actions_are_answered_and_end_nothing(env: IncidentEnv) -> None:
+    env.reset(seed=7)
+    odd = [None, 5, b"finish", ["finish"], {}, {"tool": -1, "text": ""}, {"tool": 99, "text": ""}]
+    odd += [{"tool": 0, "text": None}, {"tool": "finish", "text": ""}, "kubectl " + "x" * 2_000_000]
+    odd += [
+        "kubectl get pods \ud800",
+        "diagnose \ud800",
+        "ssh worker-1 echo a\x00b",
+        "wait -5s",
+        "promql " + "(" * 4000,
+    ]
+    for action in odd:
+        seen, _, over, cut, _ = env.step(action)
+        assert (over, cut) == (False, False), action
+        assert env.observation_space.contains(seen)
+    assert played(env, "kubectl get pods -n kiosk")[0][0]["exit_code"] == 0
+
+
 def test_both_futures_of_a_saved_state_are_real(env: IncidentEnv) -> None:
     env.reset(seed=7)
     played(env, *RIGHT[:2])

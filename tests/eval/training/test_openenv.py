@@ -56,7 +56,16 @@ def test_an_episode_over_http_and_the_same_over_a_socket(client: TestClient) -> 
 def test_mistakes_get_an_answer(client: TestClient) -> None:
     for path, body in (("/step", b"{"), ("/step", b'{"action": {"verb": 1}}'), ("/reset", b'{"seed": -1}')):
         assert client.post(path, content=body).status_code == 422
-    assert client.post("/reset", json={"task": "nothing"}).status_code == 409
+    for wrong in (
+        {"task": "nothing"},
+        {"task": "/etc/passwd"},
+        {"task": "a\0b"},
+        {"task": "x" * 99_999},
+        {"noise": "loud"},
+    ):
+        assert client.post("/reset", json=wrong).status_code == 409
+    for body in (b'{"action":' * 50_000, b"\xff\0", b'{"action": {"line": "diagnose \\ud800"}}'):
+        assert client.post("/step", content=body).status_code == 422
     with client.websocket_connect("/ws") as socket:
         sent = [
             "{",
@@ -69,6 +78,10 @@ def test_mistakes_get_an_answer(client: TestClient) -> None:
         for text in sent:
             socket.send_text(text)
             codes.append(socket.receive_json()["data"]["code"])
+        socket.send_bytes(b"\0\xff")
+        assert socket.receive_json()["data"]["code"] == "INVALID_JSON"
+        socket.send_bytes(b'{"type": "state"}')
+        assert socket.receive_json()["type"] == "state"
     assert codes == ["INVALID_JSON", "UNKNOWN_TYPE", "UNKNOWN_TYPE", "EXECUTION_ERROR", "VALIDATION_ERROR"]
     assert client.get("/schema").json()["action"]["required"] == ["line"]
     assert client.get("/metadata").json()["name"] == f"simcluster/{TASK}"
