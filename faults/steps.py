@@ -106,7 +106,7 @@ class IncidentStep(Content):
         redeploys, lead, around: what comes with the fault, as the fault says (`FaultSpec`).
     """
 
-    at: Nanoseconds
+    at: Nanoseconds = Field(ge=0)
     fault: str = ""
     latent: bool = False
     harmless: bool = False

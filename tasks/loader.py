@@ -18,7 +18,7 @@ from simcluster.engine.content import (
     read_document,
 )
 from simcluster.faults import registry
-from simcluster.faults.steps import Aim, completed, mechanism_of
+from simcluster.faults.steps import Aim, IncidentStep, completed, mechanism_of
 from simcluster.faults.target import ObjectRef, resource_of
 from simcluster.tasks.beyond import impossible, is_impossible
 from simcluster.tasks.calm import is_calm, twins_of, without_fault
@@ -94,7 +94,8 @@ def _loaded(id_or_path: str, library: Library | None) -> Task:
     document = read_document(path_of(id_or_path, library))
     task = piece_of(document, Task)
     _check_faults(task, document, library)
-    task = task.model_copy(update={"incident": tuple(completed(step, library) for step in task.incident)})
+    steps = tuple(_completed(index, step, document, library) for index, step in enumerate(task.incident))
+    task = task.model_copy(update={"incident": steps})
     try:
         said = task.stated
         truth = said.model_copy(update={"faults": faults_of(task)}) if said is not None else derived(task, library)
@@ -102,6 +103,13 @@ def _loaded(id_or_path: str, library: Library | None) -> Task:
         raise ContentError(document.path, document.line(("incident",)), str(error)) from None
     check_kind(task, document, ("truth", "component"), truth.ref.kind, library)
     return task.model_copy(update={"stated": truth})
+
+
+def _completed(index: int, step: IncidentStep, document: Document, library: Library | None) -> IncidentStep:
+    try:
+        return completed(step, library)
+    except ValueError as error:  # an input of what comes with the fault
+        raise ContentError(document.path, document.line(("incident", index, "params")), str(error)) from None
 
 
 def _check_faults(task: Task, document: Document, library: Library | None) -> None:

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import yaml
 
-from simcluster.api.objects import Json
+from simcluster.api.objects import Json, name_of
 from simcluster.apps.cases import WORKERS, Users
 from simcluster.apps.history import usual_age
 from simcluster.apps.registry import home_of
 from simcluster.engine import SECOND, Snapshot
-from simcluster.engine.content import Library
+from simcluster.engine.content import Library, UnknownName
 from simcluster.engine.streams import Streams
 from simcluster.eval.worlds import reader
 from simcluster.eval.worlds.recent import Recent
@@ -205,6 +205,9 @@ def _warm(world: World, place: Place) -> None:
         world.run_for(crowd.after)
     users = None
     if crowd is not None:
+        names = [name_of(one) for one in world.api.store.objects("services", namespace)]
+        if names and "." not in crowd.entry and crowd.entry not in names:
+            raise NotAnIncident(f"users have nowhere to go: {UnknownName('Service', crowd.entry, names)}")
         users = world.add_users(namespace, crowd.entry, crowd.rps, mix=dict(crowd.mix) or None, tls=crowd.tls)
     healthy_since: int | None = None
     while healthy_since is None or world.sim.now - healthy_since < WARM_UP_NS:

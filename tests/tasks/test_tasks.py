@@ -90,6 +90,8 @@ def test_mistakes_name_file_line_and_the_right_word(tmp_path: Path) -> None:
     assert "unknown kind 'Servce'; did you mean Service" in error.problem
     error = broken(tmp_path, "family: retry_storm", "family: retry_storms", "metastable_load_spike_storefront")
     assert "unknown family 'retry_storms'; known: " in error.problem
+    error = broken(tmp_path, "at: 60s", "at: -60s")
+    assert error.problem == "incident.0.at: Input should be greater than or equal to 0"
     error = broken(tmp_path, "id: wrong", "id: other")
     assert error.problem.startswith("id must be the file's name")
 
