@@ -137,7 +137,8 @@ def alone(episode: Looked) -> list[str]:
     guilty = {f"{aim.kind}/{aim.name}" for s in task.incident if s.fault and not s.harmless for aim in s.aims}
     for obj in _objects(episode, task.namespace):
         for field in obj["metadata"].get("managedFields") or ():
-            if field["manager"] not in MACHINES and episode.world.now - parse_rfc3339(field["time"]) < 24 * HOUR:
+            hand = field["manager"] not in MACHINES and field.get("subresource") != "status"
+            if hand and episode.world.now - parse_rfc3339(field["time"]) < 24 * HOUR:
                 by_manager.setdefault(field["manager"], set()).add(_component(obj))
     return sorted(manager for manager, of in by_manager.items() if of <= guilty)
 

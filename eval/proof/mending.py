@@ -9,6 +9,7 @@ and one that is `extra`. Where several objects were changed, it is done to each,
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -29,7 +30,7 @@ from simcluster.eval.trajectory import Recorder
 from simcluster.eval.worlds.steps import Hand, perform
 from simcluster.faults.deployer import merge_patch
 from simcluster.faults.devices import NoKnob
-from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, put_at
+from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, put_at, value_at
 from simcluster.faults.incident import Incident
 from simcluster.faults.readers import readers_at_start
 from simcluster.faults.restore import manifest_of, restore
@@ -72,8 +73,8 @@ class Repair(Content):
     """
 
     id: str
-    of: Literal["object", "alone", "spec", "given", "deployment", "renamed", "selector", "route", "spelling",
-                "cpu", "unit", "intruder", "node", "missing", "extra"]  # fmt: skip
+    of: Literal["object", "alone", "spec", "declared", "given", "deployment", "renamed", "selector", "route",
+                "spelling", "cpu", "unit", "intruder", "node", "missing", "extra"]  # fmt: skip
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
 
@@ -185,6 +186,8 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
     found = {"object": marks} | ({} if place.kind in _HOLDERS else {"alone": marks})
     if all(fact.path.startswith("spec") for fact in changed):
         found["spec"] = marks
+    if all(fact.before is not None or _is_declared(stored, fact) for fact in changed):
+        found["declared"] = marks
     if all(fact.before is not None for fact in changed):  # who applies takes nothing away that others have set
         found["given"] = marks
     if place.kind == "Deployment":
@@ -204,6 +207,12 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
     if respelled is not None:
         found["spelling"] = marks | {"respelled": in_quotes(respelled)}
     return found
+
+
+def _is_declared(stored: ApiObject, fact: ChangedFact) -> bool:
+    """Whether what was added stands in what was applied last: only then `kubectl apply` takes it away again."""
+    applied = (stored["metadata"].get("annotations") or {}).get(_OWN_NOTES[0])
+    return applied is not None and value_at(json.loads(applied), fact.path) is not None
 
 
 def _of_object(stored: ApiObject, changed: list[ChangedFact]) -> dict[str, str]:

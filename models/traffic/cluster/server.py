@@ -491,7 +491,7 @@ class Server(Parted):
         bound = int(self.spec.queue * mean)
         if self.backlog_ns <= NEARLY_FULL * bound:
             return 0.0
-        fill = self.backlog_ns / bound
+        fill = self.backlog_ns / bound if bound else 1.0  # who keeps no queue is full at once
         self.backlog_ns = min(self.backlog_ns, bound)
         offered = self._offered * mean / tick_ns
         # In balance it takes as much as it serves, at a fill in the middle between nearly and quite full.

@@ -296,3 +296,17 @@ def test_users_who_come_during_a_storm_are_in_it(collapsed: Snapshot[HandmadeClu
     assert stats.sent == pytest.approx(200, rel=0.3)
     assert stats.ok < 0.1 * stats.sent
     assert 0 < closed.window(cluster.sim.now - 20 * SECOND, cluster.sim.now).sent < 120
+
+
+def test_a_server_without_a_queue_refuses_what_it_cannot_serve() -> None:
+    cluster = HandmadeCluster(nodes=1, cores=1.0)
+    app = APP.replace("queue: {bound: 400}", "queue: {bound: 0}")
+    cluster.catalog.add(read_application(Path("chain.yaml"), app))
+    cluster.service("db", 80, ())
+    cluster.pod("db-0", "example.com/db:v1")
+    cluster.service("db", 80, ("db-0",))
+    cluster.run(2)
+    users = cluster.traffic.add_users("people", "shop", "db", rps=300.0)
+    cluster.run(30)
+    stats = users.window(cluster.sim.now - 10 * SECOND, cluster.sim.now)
+    assert 0.2 * stats.sent < stats.ok < 0.5 * stats.sent
