@@ -47,7 +47,7 @@ def test_deeds_fit_a_task() -> None:
     )
     assert marks["foreign"] != marks["own"]
     kinds = marks_by_kind(episode.world, episode.task, episode.incident.facts())
-    assert list(kinds) == ["object", "alone", "spec", "selector", "route"]
+    assert list(kinds) == ["object", "alone", "spec", "declared", "selector", "route"]
     assert kinds["route"][0]["callers"] == "deployment/checkoutservice deployment/frontend"
     assert kinds["selector"][0]["label"] == '{"version": "v2"}'
 
