@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from simcluster.models.apps.stores.documents import inspected
 from simcluster.models.apps.stores.mongocollection import METHODS, PAGE
+from simcluster.models.apps.stores.mongosyntax import OF_DATABASE
 from simcluster.models.userland.javascript import UNDEFINED, Host, Native, Script, ScriptError, text_of
 
 if TYPE_CHECKING:
@@ -21,19 +22,8 @@ _STEPS = ("sort", "limit", "skip", "pretty", "hint", "batchSize", "maxTimeMS", "
           "allowDiskUse", "comment", "noCursorTimeout", "readConcern")  # fmt: skip
 #: Names of a database that are no collections.
 _OF_DATABASE = (
-    *("getUsers", "getUser", "createUser", "updateUser", "dropUser", "changeUserPassword", "grantRolesToUser"),
-    *("revokeRolesFromUser", "getCollectionNames", "stats", "serverStatus", "currentOp", "getName", "version", "hello"),
-    *(
-        "isMaster",
-        "adminCommand",
-        "runCommand",
-        "auth",
-        "shutdownServer",
-        "hostInfo",
-        "dropDatabase",
-        "serverBuildInfo",
-    ),
-    *("getMongo", "getProfilingStatus", "createCollection", "getCollectionInfos", "killOp", "setProfilingLevel"),
+    *(*OF_DATABASE, "hostInfo", "dropDatabase", "serverBuildInfo", "getMongo", "getProfilingStatus"),
+    *("createCollection", "getCollectionInfos", "killOp", "setProfilingLevel"),
 )
 #: Methods of `rs`.
 _OF_SET = (

@@ -31,10 +31,10 @@ _READ_STEPS = (
     *("sort", "limit", "skip", "count", "itcount", "size", "length", "explain", "toArray", "pretty", "hint"),
     *("batchSize", "maxTimeMS", "project"),
 )
-_READ_METHODS = (
+OF_DATABASE = (
     *("getUsers", "getUser", "createUser", "updateUser", "dropUser", "changeUserPassword", "grantRolesToUser"),
     *("revokeRolesFromUser", "getCollectionNames", "stats", "serverStatus", "currentOp", "getName", "version", "hello"),
-    *("isMaster", "adminCommand", "runCommand", "auth", "shutdownServer", "status", "validate"),
+    *("isMaster", "adminCommand", "runCommand", "auth", "shutdownServer"),
 )
 
 
@@ -68,7 +68,7 @@ def is_read(text: str) -> bool:
         return all(name in _READ_STEPS for name, _ in steps[1:]) and all(is_literal(inside) for _, inside in steps)
     if call is None or not is_literal(call[3]):
         return False
-    known = call[2] in COMMANDS or call[2] in _READ_METHODS
+    known = call[2] in COMMANDS or call[2] in (*OF_DATABASE, "status")
     return known and (call[1].strip() == "db" or re.fullmatch(r"db\.[\w.\-]+|rs", call[1].strip()) is not None)
 
 

@@ -91,9 +91,7 @@ def kernel_named(args: list[str], node: str, release: str, *, gnu: bool) -> Outc
     for word in args:
         found = _UNAME.get(word[2:], "?") if word.startswith("--") else word[1:] if word.startswith("-") else "?"
         if not found or set(found) - set(_UNAME.values()):
-            kind = "extra operand" if not word.startswith("-") else "unrecognized option"
-            wrong = "extra operand" if not word.startswith("-") else "invalid option -- "
-            said = f"{wrong} ‘{word}’" if kind == "extra operand" else f"{wrong}'{word.lstrip('-')[:1]}'"
+            said = f"invalid option -- '{word.lstrip('-')[:1]}'" if word.startswith("-") else f"extra operand ‘{word}’"
             return Outcome(stderr=f"uname: {said}\nTry 'uname --help' for more information.\n", code=1)
         letters += found
     build = "#45-Ubuntu SMP PREEMPT_DYNAMIC Fri Aug 30 12:02:04 UTC 2024"

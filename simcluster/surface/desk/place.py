@@ -231,7 +231,7 @@ class DeskPlace(BarePlace):
             jobs = [one for one in terminal.forwards if one.job and str(one.job) in words]
         else:
             jobs = [one for one in terminal.forwards if one.job and words and (
-                words[-1] in ("kubectl port-forward kubectl proxy") or str(one.port) in words[-1])]  # fmt: skip
+                words[-1] in "kubectl port-forward kubectl proxy" or str(one.port) in words[-1])]  # fmt: skip
         terminal.stop(jobs)
         return Outcome() if jobs else None if call.name == "kill" else Outcome(code=1)
 
