@@ -1,9 +1,9 @@
 """What a clause most likely speaks of, by weights that were learned from phrases.
 
-`weights.txt` is made by `tests/eval/judge/learn.py` from phrases and labelled texts: for each stem, end of a word and pair
-of neighbours what it says for each class, in eighths of a doubling. A class is a family, or a family and a way of it,
-or something that is no kind of cause: that something is in order, what is felt, what is to be done. All arithmetic is
-of integers.
+`weights.txt` is made by `tests/eval/judge/learn.py` from phrases and labelled texts: for each stem, end of a word and
+pair of neighbours what it says for each class, in eighths of a doubling. A class is a family, or a family and a way of
+it, or something that is no kind of cause: that something is in order, what is felt, what is to be done. All arithmetic
+is of integers.
 """
 
 from __future__ import annotations
@@ -15,70 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 #: Words that say nothing of a kind of cause.
-_STOP = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "its",
-        "it",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "has",
-        "have",
-        "had",
-        "of",
-        "to",
-        "in",
-        "on",
-        "at",
-        "for",
-        "and",
-        "or",
-        "by",
-        "with",
-        "that",
-        "this",
-        "which",
-        "as",
-        "so",
-        "from",
-        "there",
-        "their",
-        "they",
-        "them",
-        "he",
-        "she",
-        "we",
-        "i",
-        "you",
-        "who",
-        "will",
-        "would",
-        "do",
-        "does",
-        "did",
-        "also",
-        "just",
-        "very",
-        ",",
-        ".",
-        ":",
-        ";",
-        "(",
-        ")",
-        "-",
-        "—",
-        "–",
-        "=",
-        "!",
-        "?",
-    ]
-)
+_LITTLE = """the a an its it is are was were be been has have had of to in on at for and or by with that this which as
+    so from there their they them he she we i you who will would do does did also just very , . : ; ( ) - — – = ! ?"""
+_STOP = frozenset(_LITTLE.split())
 _SUFFIXES = ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e", "y")
 #: Words with fewer letters are their own stems, and stems keep as many.
 _STEM_MIN = 3
@@ -136,7 +75,7 @@ class Weights(NamedTuple):
     of: Mapping[str, tuple[tuple[int, int], ...]]
 
     def shares(self, words: Sequence[str]) -> dict[str, int]:
-        """How likely each class is for a clause of words, in parts that sum to about `WHOLE`; those of none left out."""
+        """How likely each class is for a clause of words, in parts that sum to about `WHOLE`; none of nought."""
         sums = [0] * len(self.classes)
         for feature in features(words):
             for number, weight in self.of.get(feature, ()):

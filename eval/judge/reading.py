@@ -264,7 +264,7 @@ class _Claims:
         return [one._replace(role="aside") if one.role == "said" and one.family in few else one for one in found]
 
     def _from_what(self, found: list[Stated]) -> list[Stated]:
-        """What is claimed, and what a clause surely speaks of without naming it, if all that is claimed follows from it."""
+        """What is claimed, and what a clause surely speaks of without naming it, if all that follows from it."""
         claimed = {one.family for one in found if one.role in ("cause", "said")}
         denied = {one.family for one in found if one.role == "denied"}
         surely = self._given([spoken(one, SURELY) for one in self._parsed]) if claimed else []
@@ -346,9 +346,8 @@ class _Claims:
 
     def _its_own(self, sentence: Sentence, one: Evidence) -> bool:
         """Whether what only a node can have is said to be done by a workload: "frontend uses 380 % CPU"."""
-        if sentence.found[one.start].text not in words("spends"):
-            return False
-        doing = [m for m in sentence.mentions if m.end == one.start and m.sure and not m.address]
+        spends = {at for at in range(one.start, one.end) if sentence.found[at].text in words("spends")}
+        doing = [m for m in sentence.mentions if m.end in spends and m.sure and not m.address]
         return vocabulary().families[one.family].kinds == ("Node",) and any(
             "Node" not in self._known.kinds[m.name] for m in doing
         )

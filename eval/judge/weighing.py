@@ -80,7 +80,13 @@ def told_of(parsed: Sequence[Sentence]) -> dict[str, int]:
 
 def _weighed(one: Evidence, heard: Sequence[tuple[Clause, Mapping[str, int]]], sentence: Sentence) -> Evidence:
     over = [(clause, shares) for clause, shares in heard if clause.start < one.end and one.start < clause.end]
-    if one.role not in _TOLD or not over or leaves_a_choice(sentence) or one.family not in weights_families():
+    if (
+        one.role not in _TOLD
+        or not over
+        or one.family in vocabulary().others
+        or leaves_a_choice(sentence)
+        or one.family not in weights_families()
+    ):
         return one
     if all(shares.get("fine", 0) >= FINE for _, shares in over):
         return one._replace(role="denied")
@@ -90,7 +96,7 @@ def _weighed(one: Evidence, heard: Sequence[tuple[Clause, Mapping[str, int]]], s
     sure = [(clause, name) for clause, name in sure if name not in NO_CAUSE]
     if not sure:
         return one
-    clause, name = sure[0]
+    _, name = sure[0]
     return one._replace(family=name, kinds=vocabulary().families[name].kinds)
 
 

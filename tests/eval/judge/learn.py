@@ -1,9 +1,9 @@
 """Learns `eval/judge/weights.txt`: `python -m tests.eval.judge.learn [--without SET]... [--out FILE]`.
 
-From phrases (`phrases/*.txt`: a class in brackets, then a phrase a line; `$w` is a workload, `$n` a node), from the words
-of the families, which say the same with less weight, and from those clauses of right labelled texts that the phrases
-alone already take for their family. A linear model over the features of `learned`, by maximum likelihood with a penalty;
-its weights are rounded to eighths of a doubling, those that round to nought are left out.
+From phrases (`phrases/*.txt`: a class in brackets, then a phrase a line; `$w` is a workload, `$n` a node), from the
+words of the families, which say the same with less weight, and from those clauses of labelled texts that the phrases
+alone already take for the family of which they tell. A linear model over the features of `learned`, by maximum
+likelihood with a penalty; its weights are rounded to eighths of a doubling, those that round to nought are left out.
 """
 
 from __future__ import annotations
