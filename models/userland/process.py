@@ -132,6 +132,8 @@ class Process(Expander):
         self.guard = 0
         self.until_ns = -1
         self.tally = 0
+        self.last_word = ""  # `$_`: of the command before
+        self.waited: list[int] = []  # children of which `wait -n` has told already
         self.doing = ""  # the command that is under way
         self.turns = 0  # reports of the program that is under way
         self.getopts_at = (1, 0)
@@ -148,7 +150,7 @@ class Process(Expander):
     def subshell(self, pid: int, counter: int) -> Process:
         """A copy that goes on at another place."""
         child = Process(self.runner, pid, self.code, dict(self.variables))
-        child.shell_pid = self.shell_pid
+        child.shell_pid, child.level = self.shell_pid, self.level + 1
         child.exported = dict(self.exported)
         child.arrays = {name: dict(elements) for name, elements in self.arrays.items()}
         child.associative, child.attributes = dict(self.associative), dict(self.attributes)
@@ -163,7 +165,7 @@ class Process(Expander):
         child.options, child.aliases = dict(self.options), dict(self.aliases)
         child.cwd, child.umask = self.cwd, self.umask
         child.limits = dict(self.limits)
-        child.parent = self.pid
+        child.parent, child.last_word = self.pid, self.last_word
         child.getopts_at = self.getopts_at
         return child
 
@@ -226,6 +228,8 @@ class Process(Expander):
             return None
         if name == "FUNCNAME":
             return next((entry.name for entry in reversed(self.calls) if entry.kind == "function"), None)
+        if name in ("_", "BASH_SUBSHELL"):
+            return self.last_word if name == "_" else str(self.level)
         if name == "BASH_COMMAND":
             return self.doing
         if name == "SECONDS":
@@ -249,6 +253,7 @@ class Process(Expander):
         return fixed.get(name)
 
     started_s = 0
+    level = 0  # of subshells inside of each other
 
     def assign(self, name: str, value: str) -> None:
         """Set a variable. Raises ExpansionError if it is read only."""

@@ -91,6 +91,7 @@ class ShellRunner(Processes):
             self.completed(process, process.status)
             return
         self._trace(process, values, argv)
+        process.last_word = argv[-1]
         extra = {name: str(value) for name, _, _, value in values}
         self.execute(process, argv, extra, fds)
 

@@ -22,6 +22,8 @@ def spawn(runner: ShellRunner, process: Process, instruction: Instruction) -> No
     _, kind, length, need = instruction
     child = process.subshell(runner.next_pid(), process.counter + 1)
     child.traps = {name: "" for name, handler in process.traps.items() if handler == ""}
+    if process.options.get("E") and "ERR" in process.traps:
+        child.traps["ERR"] = process.traps["ERR"]
     if process.piped is not None:
         child.fds[0] = ("in", process.piped)
     if kind == "bg":

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from simcluster.models.userland.datetimes import read_date
+from simcluster.models.userland.datetimes import formatted, read_date
 from simcluster.models.userland.options import parse
 from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.paths import PATH_MAX, FileError, parent_of
@@ -65,6 +65,9 @@ def copy(call: Call) -> Outcome:
         last = call.path(source).rpartition("/")[2]
         inner = into and not source.endswith("/.")
         end = f"{target.rstrip('/') or ''}/{last}" if inner else target
+        if given.has("parents"):
+            end = f"{target.rstrip('/')}/{source.strip('/')}"
+            call.files.make_folders(call.path(end).rpartition("/")[0])
         entry = call.look(source, follow=call.name == "cp" and not given.has("a", "d", "P"))
         if entry is None:
             why = "No such file or directory"
@@ -176,6 +179,11 @@ def remove(call: Call) -> Outcome:
         if found.is_folder and not given.has("r", "R") and not (given.has("d") and not call.files.names(path)):
             call.complain(f"cannot remove '{name}': Is a directory" if call.gnu else f"'{name}' is a directory")
             continue
+        if given.has("i") and not given.has("f"):
+            kind = "directory" if found.is_folder else "regular file" if found.size else "regular empty file"
+            call.said.append(f"rm: remove {kind} '{name}'? " if call.gnu else f"rm: remove '{name}'? ")
+            if not ((call.source.line() if call.source is not None else "") or "").lower().startswith("y"):
+                continue
         try:
             call.files.remove(path)
         except FileError as problem:
@@ -259,6 +267,17 @@ def touch(call: Call) -> Outcome:
             return call.wrong(f"invalid date format ‘{given.values['d']}’", hint=False)
         start = read_date("now", 0)
         at_ns = (found_at[0] - (start[0] if start else 0)) * 1_000_000_000 + found_at[1]
+    elif "t" in given.values:
+        stamp = re.fullmatch(r"((?:\d\d)?\d\d)?(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d\d))?", given.values["t"])
+        if stamp is None:
+            return call.wrong(f"invalid date format ‘{given.values['t']}’", hint=False)
+        year = stamp[1] or formatted("%Y", call.now_ns)
+        year = year if len(year) == 4 else f"{'19' if year >= '69' else '20'}{year}"
+        text = f"{year}-{stamp[2]}-{stamp[3]} {stamp[4]}:{stamp[5]}:{stamp[6] or '00'}"
+        found_at, start = read_date(text, call.now_ns), read_date("now", 0)
+        if found_at is None:
+            return call.wrong(f"invalid date format ‘{given.values['t']}’", hint=False)
+        at_ns = (found_at[0] - (start[0] if start else 0)) * 1_000_000_000
     elif "r" in given.values:
         found = call.look(given.values["r"])
         at_ns = found.changed_ns if found is not None else at_ns
