@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from simcluster.models.userland.conditions import OPTION_LETTERS
 from simcluster.models.userland.expand import shell_quoted
 from simcluster.models.userland.face import Face
 from simcluster.models.userland.grammar import Instruction, assignment, compile_script, complaint
@@ -85,6 +86,7 @@ class ShellRunner(Processes):
                 self.completed(process, 1)
             return
         if not argv:
+            process.last_word = ""
             for each in values:
                 self.assign(process, each)
             self._trace(process, values, argv)
@@ -161,7 +163,7 @@ class ShellRunner(Processes):
         source = fds.get(0)
         call = Call(
             self.place,
-            argv,
+            _told(process, argv) if argv[0] in ("[", "test") and self.place.face.bash else argv,
             process.environment() | extra,
             cwd=process.cwd,
             now_ns=self.now,
@@ -457,6 +459,24 @@ def _unopened(face: Face, target: str, problem: FileError, doing: str) -> str:
 def _traced(word: str) -> str:
     plain = word and all(char.isalnum() or char in "_-./:=@%+,^" for char in word)
     return word if plain else shell_quoted(word)
+
+
+def _told(process: Process, argv: list[str]) -> list[str]:
+    """Words of `test` in which the shell has said itself what only it knows: `-v NAME`, `-o OPTION`."""
+    words = list(argv)
+    for at, word in enumerate(words[1:-1], 1):
+        if word == "-v" and words[at + 1] != "]":
+            name, bracket, subscript = words[at + 1].partition("[")
+            held = process.elements(name) if bracket else None
+            if bracket:
+                known = held is not None and process.key(name, subscript.rstrip("]")) in held
+            else:
+                known = process.variable(name) is not None
+            words[at], words[at + 1] = "-n", "1" * known
+        elif word == "-o" and at == 1:
+            known = bool(process.options.get(OPTION_LETTERS.get(words[2], words[2])))
+            words[1], words[2] = "-n", "1" * known
+    return words
 
 
 class _WithChannels:

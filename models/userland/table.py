@@ -64,7 +64,6 @@ STREAMING = ("awk", "cat", "cut", "egrep", "fgrep", "grep", "head", "jq", "nl", 
 #: Tools that BusyBox has not, and those that an ordinary machine has only when somebody installs them.
 GNU_ONLY = (
     "b2sum",
-    "busybox",
     "column",
     "csplit",
     "getconf",

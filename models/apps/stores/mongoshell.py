@@ -121,12 +121,13 @@ class MongoShell:
                 except ScriptError as error:
                     if not typed or isinstance(error, Exhausted):
                         raise
+                    value = UNDEFINED
                     printed.append(self._complaint(error).rstrip("\n"))
+            printed += self._value_lines(value)
         except ScriptError as error:
             said = error
             if typed:
                 printed.append(self._complaint(error).rstrip("\n"))
-        printed += self._value_lines(value)
         return "".join(f"{text}\n" for text in printed), said
 
     def _value_lines(self, value: Any) -> list[str]:

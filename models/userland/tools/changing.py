@@ -242,7 +242,8 @@ def mkdir(call: Call) -> Outcome:
             for each in reversed(todo):
                 call.files.make_folder(each)
                 if given.has("v"):
-                    out.append(f"mkdir: created directory '{name}'\n")
+                    said = f"mkdir: created directory '{name}'" if call.gnu else f"created directory: '{name}'"
+                    out.append(said + "\n")
             if "m" in given.values:
                 mode = changed(0o777, given.values["m"], folder=True)
                 call.files.adorn(path, mode=0o755 if mode is None else mode)
