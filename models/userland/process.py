@@ -239,6 +239,7 @@ class Process(Expander):
             return f"{whole}.{self.runner.now // 1000 % 1_000_000:06d}" if name[5] == "R" else str(whole)
         fixed = {
             "BASH_VERSION": "5.2.21(1)-release",
+            "IFS": " \t\n",
             "UID": str(self.runner.place.who.uid),
             "BASH": "/bin/bash",
             "HOSTNAME": self.runner.place.host,
@@ -321,6 +322,8 @@ class Process(Expander):
             return dict(enumerate(map(str, self.pipe_status or [self.status])))
         if name == "FUNCNAME":
             return dict(enumerate(entry.name for entry in reversed(self.calls) if entry.kind == "function"))
+        if name == "BASH_VERSINFO" and self.face.bash:
+            return dict(enumerate(("5", "2", "21", "1", "release", "x86_64-pc-linux-gnu")))
         return self.arrays.get(self.references.get(name, name))
 
     def key(self, name: str, subscript: str) -> Any:

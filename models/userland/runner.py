@@ -67,7 +67,7 @@ class ShellRunner(Processes):
                 (name, subscript, append, value if value and value[0][0] == "array" else process.text(value))
                 for name, subscript, append, value in assigns
             ]
-            targets = [(fd, operator, process.text(word)) for fd, operator, word in redirections]
+            targets = self._targets(process, argv, redirections)
             if not argv and not process.captured:
                 process.status = 0 if assigns or redirections else had_status
             process.expanded = (argv, values, targets)
@@ -96,6 +96,17 @@ class ShellRunner(Processes):
         process.last_word = argv[-1]
         extra = {name: str(value) for name, _, _, value in values}
         self.execute(process, argv, extra, fds)
+
+    def _targets(self, process: Process, argv: list[str], redirections: Sequence[Any]) -> list[tuple[int, str, Any]]:
+        """Where a command's descriptors lead; of a program that bash starts, the process that becomes it looks."""
+        before = None
+        if self.place.face.bash and argv and any(operator == "<<" for _, operator, _ in redirections):
+            before = dict(process.variables) if self.knows(process, argv[0]) not in ("function", "builtin") else None
+        targets = [(fd, operator, process.text(word)) for fd, operator, word in redirections]
+        if before is not None:
+            process.variables.clear()
+            process.variables.update(before)
+        return targets
 
     def _declared(self, process: Process, words: Sequence[Any]) -> list[str]:
         """The words of a command that declares variables: `NAME=value` is one word, as in an assignment."""
