@@ -312,9 +312,18 @@ class Process(Expander):
             found = [(values[at], (values[at + 1 :] or [""])[0]) for at in range(0, len(values), 2)]
         first = self.variables.pop(name, None)
         self.arrays[name] = self.arrays.get(name, {} if first is None else {0: first}) if append else {}
-        for key, value in found:
-            at = str(next(reversed(self.arrays[name]), -1) + 1) if key is None else key
-            self.assign_element(name, at, value)
+        if name in self.associative or any(key is not None for key, _ in found):
+            place = next(reversed(self.arrays[name]), -1) if name not in self.associative else -1
+            for key, value in found:  # who has no index comes after the one before
+                self.assign_element(name, str(place + 1) if key is None else key, value)
+                if name not in self.associative:
+                    place = place + 1 if key is None else int(self.key(name, key))
+            return
+        elements = self.arrays[name]
+        if len(elements) + len(found) > ELEMENTS:
+            raise Exhausted
+        begin = next(reversed(elements), -1) + 1
+        elements.update({begin + place: value for place, (_, value) in enumerate(found)})
 
     def elements(self, name: str) -> dict[Any, str] | None:
         """The elements of an array."""
