@@ -133,6 +133,7 @@ class Process(Expander):
         self.until_ns = -1
         self.tally = 0
         self.last_word = ""  # `$_`: of the command before
+        self.dialled: dict[str, tuple[str, int]] = {}  # connections of the command that is expanded
         self.waited: list[int] = []  # children of which `wait -n` has told already
         self.doing = ""  # the command that is under way
         self.turns = 0  # reports of the program that is under way

@@ -9,6 +9,7 @@ Left out: job control beyond `&`, `wait` and `jobs`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -71,6 +72,7 @@ class ShellRunner(Processes):
             if not argv and not process.captured:
                 process.status = 0 if assigns or redirections else had_status
             process.expanded = (argv, values, targets)
+            self._dial(process, targets)
             if process.spent_ns:
                 self.block(process, Outcome(code=-1, delay_ns=process.spent_ns), {})
                 return
@@ -384,7 +386,33 @@ class ShellRunner(Processes):
                     fds[2] = fds[fd]
         return fds
 
+    def _dial(self, process: Process, targets: list[tuple[int, str, Any]]) -> None:
+        """bash connects to what is written `/dev/tcp/HOST/PORT`, and waits for it."""
+        for _, operator, target in targets if self.place.face.bash else ():
+            found = _TCP.fullmatch(target) if operator in ("<", "<>", ">", ">>") else None
+            dial = getattr(self.place, "dial", None) if found is not None else None
+            if found is not None and dial is not None:
+                process.dialled[target] = dial(found[1], int(found[2]))
+                process.spent_ns += process.dialled[target][1]
+
+    def _connected(self, process: Process, target: str) -> Sink:
+        """A connection that stands, as a file; what is said over it is nobody's. Raises FileError."""
+        dial = getattr(self.place, "dial", None)
+        found = _TCP.fullmatch(target)
+        if dial is None or found is None:
+            raise FileError(f"{target}: No such file or directory")
+        outcome, _ = process.dialled.pop(target, None) or dial(found[1], int(found[2]))
+        if outcome == "ok":
+            return ("in", Stream(""))
+        unknown = outcome == "unknown host"
+        why = _UNREACHED.get(outcome, "No route to host")
+        said = f"{found[1]}: Name or service not known" if unknown else f"connect: {why}"
+        self.write(process.fds.get(2, NOWHERE), f"{process.script_name}: {said}\n")
+        raise FileError(f"{target}: {'Invalid argument' if unknown else why}")
+
     def _read_from(self, process: Process, target: str) -> Sink:
+        if target.startswith("/dev/tcp/") and self.place.face.bash:
+            return self._connected(process, target)
         if target in ("/dev/stdin", "/proc/self/fd/0"):
             return process.fds.get(0, ("in", Stream("")))
         if target in self.channels:
@@ -402,6 +430,9 @@ class ShellRunner(Processes):
 
     def _opened(self, process: Process, target: str, operator: str) -> Sink:
         path = process.path(target)
+        if target.startswith("/dev/tcp/") and self.place.face.bash:
+            self._connected(process, target)
+            return NOWHERE
         if path in self.channels:
             return ("channel", path)
         if target in ("/dev/null", "/dev/full"):
@@ -433,6 +464,9 @@ class ShellRunner(Processes):
         return ("file", path)
 
 
+#: A connection as bash writes it, and what the kernel says of one that does not stand.
+_TCP = re.compile(r"/dev/tcp/([^/\s]{1,253})/(\d{1,5})")
+_UNREACHED = {"refused": "Connection refused", "timeout": "Connection timed out"}
 #: Commands of bash that the others have not.
 _BASH_ONLY = (
     "declare",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from simcluster.engine import SECOND
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagefacts import facts_of
 from simcluster.models.machine.imagetools.call import ToolCall
+from simcluster.models.machine.imagetools.network import contact
 from simcluster.models.machine.imagetools.registry import TOOLS, image_tool
 from simcluster.models.machine.kernel.containerproc import limits
 from simcluster.models.machine.kernel.errors import MESSAGE
+from simcluster.models.machine.process import Call as Request
 from simcluster.models.machine.shell.files import FileError, bytes_of
 from simcluster.models.machine.shell.tree import FileTree
 from simcluster.models.userland.bare import located
@@ -96,6 +99,10 @@ class ContainerFiles:
         return 0
 
 
+#: For how long a connection is tried (tcp_syn_retries of 6).
+_DIAL_NS = 130 * SECOND
+
+
 def face_of(container: Container, argv: Sequence[str] = ()) -> Face:
     """Which shell and which tools answer: Debian's and Ubuntu's images have dash, bash and GNU's, others BusyBox'.
 
@@ -151,6 +158,11 @@ class ContainerPlace:
             return found
         inner = ToolCall(self.container, [name], {}, "", "/", self.container.sim.now)
         return "" if image_tool(inner) is None else f"/usr/bin/{inner.name}"
+
+    def dial(self, host: str, port: int) -> tuple[str, int]:
+        """What becomes of a connection, and how long that takes."""
+        reached = contact(self.container, host, Request("tcp", port), _DIAL_NS, ask=False)
+        return reached.outcome, reached.delay_ns
 
     def draw(self) -> int:
         """Random bits."""
