@@ -42,7 +42,7 @@ class PodPackets:
         self._of_servers: list[Veth | None] = []  # each server's interface; None in the network of its host
         self._veths: list[Veth] = []  # each of them once
         self._places = np.zeros(0, dtype=np.int64)  # which of these is each server's; after them all who have none
-        self._told = np.zeros((0, 4))  # what they were told last
+        self._reported = np.zeros((0, 4))  # what they were told last
         self._plan: Plan | None = None
         self._calls = np.zeros(0)  # calls that a request of each server of that plan makes
 
@@ -87,15 +87,15 @@ class PodPackets:
             self._meet(now_ns, of_servers)
         wanted = np.zeros((len(self._veths) + 1, 4))
         np.add.at(wanted, self._places, rows)
-        wanted, told = wanted[:-1], self._told
-        alike = (np.abs(wanted - told) <= ALIKE * told).all(axis=1)  # nobody is like who was told nothing
+        wanted, reported = wanted[:-1], self._reported
+        alike = (np.abs(wanted - reported) <= ALIKE * reported).all(axis=1)  # nobody is like who was told nothing
         for place in np.nonzero(~alike)[0].tolist():
-            told[place] = wanted[place]
+            reported[place] = wanted[place]
             self._veths[place].report(now_ns, Passing(*wanted[place].tolist()))
 
     def _meet(self, now_ns: int, of_servers: list[Veth | None]) -> None:
         """Other pods are there: who has gone is passed by nothing any more."""
-        before = dict(zip(self._veths, self._told, strict=True))
+        before = dict(zip(self._veths, self._reported, strict=True))
         there: dict[Veth, int] = {}
         veths = list[Veth]()
         for veth in of_servers:
@@ -106,8 +106,8 @@ class PodPackets:
             if veth not in there:
                 veth.report(now_ns, Passing())
         nothing = np.full(4, np.nan)
-        self._told = np.array([before.get(veth, nothing) for veth in veths]).reshape(-1, 4)
-        self._places = np.array([there.get(veth, len(veths)) for veth in of_servers], dtype=np.int64)
+        self._reported = np.array([before.get(veth, nothing) for veth in veths]).reshape(-1, 4)
+        self._places = np.array([len(veths) if veth is None else there[veth] for veth in of_servers], dtype=np.int64)
         self._of_servers, self._veths = of_servers, veths
 
 
