@@ -176,7 +176,7 @@ class ShellRunner(Processes):
         source = fds.get(0)
         call = Call(
             self.place,
-            _told(process, argv) if argv[0] in ("[", "test") and self.place.face.bash else argv,
+            _settled(process, argv) if argv[0] in ("[", "test") and self.place.face.bash else argv,
             process.environment() | extra,
             cwd=process.cwd,
             now_ns=self.now,
@@ -506,7 +506,7 @@ def _traced(word: str) -> str:
     return word if plain else shell_quoted(word)
 
 
-def _told(process: Process, argv: list[str]) -> list[str]:
+def _settled(process: Process, argv: list[str]) -> list[str]:
     """Words of `test` in which the shell has said itself what only it knows: `-v NAME`, `-o OPTION`."""
     words = list(argv)
     for at, word in enumerate(words[1:-1], 1):

@@ -130,7 +130,7 @@ class _Program(ABC):
         """Nobody has the name."""
 
     @abstractmethod
-    def told(self, asked: Asked, found: list[Echo]) -> str:
+    def rows_of(self, asked: Asked, found: list[Echo]) -> str:
         """The first line, and one for each echo."""
 
     @abstractmethod
@@ -149,7 +149,7 @@ class _Iputils(_Program):
     def unknown(self, host: str, delay_ns: int) -> Outcome:
         return Outcome(stderr=f"ping: {host}: Name or service not known\n", code=2, delay_ns=delay_ns)
 
-    def told(self, asked: Asked, found: list[Echo]) -> str:
+    def rows_of(self, asked: Asked, found: list[Echo]) -> str:
         rows = "".join(
             f"64 bytes from {asked.address}: icmp_seq={one.number} ttl={one.ttl} time={_milliseconds(one.took_ns)} ms\n"
             for one in found
@@ -179,7 +179,7 @@ class _Busybox(_Program):
     def unknown(self, host: str, delay_ns: int) -> Outcome:
         return Outcome(stderr=f"ping: bad address '{host}'\n", code=1, delay_ns=delay_ns)
 
-    def told(self, asked: Asked, found: list[Echo]) -> str:
+    def rows_of(self, asked: Asked, found: list[Echo]) -> str:
         rows = "".join(
             f"64 bytes from {asked.address}: seq={one.number - 1} ttl={one.ttl} "
             f"time={one.took_ns / MILLISECOND:.3f} ms\n"
@@ -230,7 +230,7 @@ def _ping(call: ToolCall, program: _Program) -> Outcome:
         number = min(number or _MOST, deadline // interval + 1)
     asked = Asked(host, address, number or _ENDLESS, interval, linger, "q" in letters, not number)
     found = echoes(call.container, asked, call.now_ns)
-    head = program.told(asked, [] if asked.quiet else found)
+    head = program.rows_of(asked, [] if asked.quiet else found)
     if asked.endless:
         return Outcome(head, delay_ns=1 << 62)
     spent = min(_spent(asked, found), deadline) if deadline else _spent(asked, found)

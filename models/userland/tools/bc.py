@@ -100,7 +100,7 @@ class _Parser:
 
     def statements(self, closer: str) -> list[Any]:
         """Statements up to a brace, or to the end."""
-        found = []
+        found: list[Any] = []
         while True:
             while self._take(";", "\n"):
                 pass
@@ -247,6 +247,7 @@ class _Parser:
         return left
 
     def _atom(self) -> Any:
+        node: Any
         if sign := self._take("-", "++", "--"):
             inner = self._atom()
             if sign == "-":
@@ -260,7 +261,7 @@ class _Parser:
         if kind not in ("number", "name"):
             raise _Wrong
         self.at += 1
-        node: Any = ("number", token)
+        node = ("number", token)
         if kind == "name":
             node = ("var", token)
             if self._take("("):
@@ -490,7 +491,7 @@ def _sine(x: Decimal, context: Context, *, cosine: bool) -> Decimal:
     x = context.remainder(x, circle)
     term, at, total = (Decimal(1), 0, Decimal(1)) if cosine else (x, 1, x)
     square = context.multiply(x, x)
-    while abs(term) > Decimal(10) ** -context.prec:
+    while abs(term) > context.scaleb(Decimal(1), -context.prec):
         term = context.divide(context.multiply(-term, square), Decimal((at + 1) * (at + 2)))
         at += 2
         total = context.add(total, term)
@@ -504,7 +505,7 @@ def _arctangent(x: Decimal, context: Context) -> Decimal:
         x = context.divide(x, context.add(Decimal(1), context.sqrt(context.add(Decimal(1), context.multiply(x, x)))))
         times *= 2
     square, power, at, total = context.multiply(x, x), x, 1, x
-    while abs(power) > Decimal(10) ** -context.prec:
+    while abs(power) > context.scaleb(Decimal(1), -context.prec):
         power = context.multiply(-power, square)
         at += 2
         total = context.add(total, context.divide(power, Decimal(at)))

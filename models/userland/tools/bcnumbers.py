@@ -29,7 +29,7 @@ def read(text: str, base: int) -> Number:
         value = value * base + min(int(digit, 16), base - 1)
     if not fraction:
         return value, 0
-    return value * 10 ** len(fraction) // base ** len(fraction), len(fraction)
+    return value * 10 ** len(fraction) // pow(base, len(fraction)), len(fraction)
 
 
 def shown(value: Number) -> str:
@@ -109,7 +109,7 @@ def raised(left: Number, right: Number, scale: int) -> Number:
     exponent = abs(right[0]) // 10 ** right[1]
     if exponent * max(1, len(str(abs(left[0])))) > 100_000:
         raise Exhausted
-    value, places = left[0] ** exponent, left[1] * exponent
+    value, places = pow(left[0], exponent), left[1] * exponent
     if right[0] < 0:
         if not value:
             raise ZeroDivisionError

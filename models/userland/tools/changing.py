@@ -67,7 +67,7 @@ def copy(call: Call) -> Outcome:
         end = f"{target.rstrip('/') or ''}/{last}" if inner else target
         if given.has("parents"):
             end = f"{target.rstrip('/')}/{source.strip('/')}"
-            call.files.make_folders(call.path(end).rpartition("/")[0])
+            _make_above(call, end)
         entry = call.look(source, follow=call.name == "cp" and not given.has("a", "d", "P"))
         if entry is None:
             why = "No such file or directory"
@@ -109,6 +109,14 @@ def copy(call: Call) -> Outcome:
                 f"renamed '{source}' -> '{end}'\n" if call.name == "mv" and call.gnu else f"'{source}' -> '{end}'\n"
             )
     return call.done("".join(out))
+
+
+def _make_above(call: Call, name: str) -> None:
+    """The folders in which a file is to lie."""
+    above = call.path(name).split("/")[:-1]
+    for depth in range(2, len(above) + 1):
+        if call.files.look("/".join(above[:depth])) is None:
+            call.files.make_folder("/".join(above[:depth]))
 
 
 def _transfer(call: Call, source: str, target: str, *, keep: bool) -> None:

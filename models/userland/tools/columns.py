@@ -16,22 +16,22 @@ _COLUMN = {"table": "t", "separator": "s", "output-separator": "o", "table-colum
 
 
 class _Order:
-    """Whether lines come in order: asked only once some line has had no partner, and told once a file."""
+    """Whether lines come in order: asked only once some line has had no partner, and warned once a file."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
         self.alone = False
-        self.told: dict[int, bool] = {}
+        self.warned: dict[int, bool] = {}
 
     def check(self, side: int, lines: list[str], at: int, said: str) -> None:
         """The line at a place against the one before it."""
-        if self.alone and side not in self.told and 0 < at < len(lines) and lines[at] < lines[at - 1]:
-            self.told[side] = True
+        if self.alone and side not in self.warned and 0 < at < len(lines) and lines[at] < lines[at - 1]:
+            self.warned[side] = True
             self.call.complain(said)
 
     def over(self) -> None:
         """The last word."""
-        if self.told:
+        if self.warned:
             self.call.complain("input is not in sorted order")
 
 

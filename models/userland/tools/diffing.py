@@ -165,19 +165,21 @@ def _in_context(operations: list[_Op], a: list[str], b: list[str], context: int)
     """Both sides of each place, one after the other."""
     out = []
     for group in _grouped(operations, context):
-        spans = [(max(0, group[0][n] - context), min(len(side), group[-1][n + 1] + context))
-                 for n, side in ((1, a), (3, b))]  # fmt: skip
         out.append("***************\n")
-        for n, side, sign, ends, (first, last) in ((1, a, "-", "****", spans[0]), (3, b, "+", "----", spans[1])):
+        for side, sign, begins, ends, spans in (
+            (a, "-", "***", "****", [(one[1], one[2], one[0]) for one in group]),
+            (b, "+", "---", "----", [(one[3], one[4], one[0]) for one in group]),
+        ):
+            first, last = max(0, spans[0][0] - context), min(len(side), spans[-1][1] + context)
             shown = f"{first + 1},{last}" if last - first > 1 else str(last)
-            out.append(f"{'***' if n == 1 else '---'} {shown} {ends}\n")
-            if any(one[n] < one[n + 1] for one in group):
+            out.append(f"{begins} {shown} {ends}\n")
+            if any(start < stop for start, stop, _ in spans):
                 at = first
-                for one in group:
-                    mark = "! " if one[0] == "replace" else f"{sign} "
-                    out += [_marked("  ", line) for line in side[at : one[n]]]
-                    out += [_marked(mark, line) for line in side[one[n] : one[n + 1]]]
-                    at = one[n + 1]
+                for start, stop, tag in spans:
+                    mark = "! " if tag == "replace" else f"{sign} "
+                    out += [_marked("  ", line) for line in side[at:start]]
+                    out += [_marked(mark, line) for line in side[start:stop]]
+                    at = stop
                 out += [_marked("  ", line) for line in side[at:last]]
     return out
 

@@ -34,7 +34,8 @@ def od(call: Call) -> Outcome:
         "d": {1: 5, 2: 7, 4: 12}.get(size, 21),
         "u": {1: 4, 2: 6, 4: 11}.get(size, 21),
     }.get(kind[0], 4)
-    out, before = [], b""
+    out: list[str] = []
+    before = b""
     for at in range(0, len(data), max(1, wide)):
         row = data[at : at + wide]
         if row == before and len(row) == wide and not given.has("v"):
@@ -143,7 +144,8 @@ def hexdump(call: Call) -> Outcome:
     data = data[skip:]
     data = data[: max(0, _count(given, "n", 0))] if "n" in given.values else data
     canonical = given.has("C") or call.name == "hd"
-    out, before = [], b""
+    out: list[str] = []
+    before = b""
     for at in range(0, len(data), 16):
         row = data[at : at + 16]
         if row == before and len(row) == 16 and not given.has("v"):

@@ -47,7 +47,7 @@ def checksum(call: Call) -> Outcome:
 
 
 def _checked(call: Call, names: list[str], *, quiet: bool, silent: bool) -> Outcome:
-    out, wrong, gone, missing, told = [], 0, 0, 0, list[str]()
+    out, wrong, gone, missing, warned = [], 0, 0, 0, list[str]()
     texts = call.inputs(names)
     opened = len(call.said)  # what could not be
     size = 2 * hashlib.new(_HASHES[call.name], usedforsecurity=False).digest_size
@@ -56,7 +56,7 @@ def _checked(call: Call, names: list[str], *, quiet: bool, silent: bool) -> Outc
         if not any(lines):
             gone += 1
             shown = "'standard input'" if source == "-" else source
-            told.append(f"{call.name}: {shown}: no properly formatted checksum lines found\n")
+            warned.append(f"{call.name}: {shown}: no properly formatted checksum lines found\n")
         elif None in lines:
             call.complain(f"WARNING: {lines.count(None)} line{'s are' if lines.count(None) > 1 else ' is'} "
                           "improperly formatted")  # fmt: skip
@@ -77,7 +77,7 @@ def _checked(call: Call, names: list[str], *, quiet: bool, silent: bool) -> Outc
         call.complain(f"WARNING: {missing} listed file{'s' if missing > 1 else ''} could not be read")
     if wrong:
         call.complain(f"WARNING: {wrong} computed checksum{'s' if wrong > 1 else ''} did NOT match")
-    errors = "".join(told) + ("" if silent else "".join(call.said))
+    errors = "".join(warned) + ("" if silent else "".join(call.said))
     return Outcome("" if silent else "".join(out), errors, int(bool(wrong or gone or missing or opened)))
 
 

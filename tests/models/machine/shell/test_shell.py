@@ -109,7 +109,7 @@ def executed(container: Container, argv: list[str]) -> tuple[str, str, int]:
         ("busybox:1.36", "sh", "sh: declare: not found\n\nsh: nope: not found\n"),
     ],
 )
-def test_whose_shell_answers_is_told_by_the_image_and_the_command(image: str, shell: str, said: str) -> None:
+def test_which_shell_answers_is_the_image_and_the_command(image: str, shell: str, said: str) -> None:
     container = make("sleep", "99")
     container.spec = replace(container.spec, image=image)
     script = "declare -A m=([x]=y) 2>&1; echo ${m[x]}; nope 2>&1" if shell == "bash" else (
