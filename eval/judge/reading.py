@@ -24,7 +24,7 @@ from simcluster.eval.judge.lexicon import telling
 from simcluster.eval.judge.sentence import Evidence, Sentence
 from simcluster.eval.judge.tokens import normal, sentences
 from simcluster.eval.judge.vocabulary import cues, hints_of, patterns_of, topics_of, vocabulary, words
-from simcluster.eval.judge.weighing import MUCH, SURELY, TIMES, leaves_a_choice, spoken, told_of, weighed
+from simcluster.eval.judge.weighing import MUCH, SURELY, TIMES, leaves_a_choice, spoken, speaks_of, weighed
 
 #: Sentences with something in them that are read; nobody needs as many to name a cause.
 SENTENCES_MAX = 150
@@ -256,11 +256,11 @@ class _Claims:
 
     def _by_the_way(self, found: list[Stated]) -> list[Stated]:
         """What is claimed, without what the text hardly speaks of beside another."""
-        told = told_of(self._parsed)
+        much = speaks_of(self._parsed)
         claimed = {one.family for one in found if one.role in ("cause", "said")}
-        most = max((told.get(name, 0) for name in claimed), default=0)
+        most = max((much.get(name, 0) for name in claimed), default=0)
         most = 0 if any(map(leaves_a_choice, self._parsed)) else most
-        few = {name for name in claimed if most >= MUCH and told.get(name, 0) * TIMES < most}
+        few = {name for name in claimed if most >= MUCH and much.get(name, 0) * TIMES < most}
         return [one._replace(role="aside") if one.role == "said" and one.family in few else one for one in found]
 
     def _from_what(self, found: list[Stated]) -> list[Stated]:
@@ -273,7 +273,7 @@ class _Claims:
         origins = [
             one for one in surely if one.role in ("cause", "said") and one.family not in claimed | denied | known
         ]
-        told = told_of(self._parsed)
+        much = speaks_of(self._parsed)
         return [
             *found,
             *(
@@ -281,7 +281,7 @@ class _Claims:
                 for one in origins
                 if claimed <= {*families[one.family].consequences}
                 and one.owners
-                and all(told.get(one.family, 0) >= told.get(name, 0) for name in claimed)
+                and all(much.get(one.family, 0) >= much.get(name, 0) for name in claimed)
             ),
         ]
 

@@ -21,12 +21,12 @@ SURELY = 800
 #: And one that is denied is none if it is said to be in order.
 FINE = 900
 
-#: Of two kinds that are named one is only told of by the way if the text speaks so many times as much of the other.
+#: Of two kinds that are named one is only heard of by the way if the text speaks so many times as much of the other.
 TIMES, MUCH = 3, 800
 
 #: A clause that begins so denies what it speaks of: "it isn't the webhook".
 _NOT, _OPENING = frozenset(["not", "isn't", "wasn't", "aren't", "weren't", "neither", "nor"]), 3
-_TOLD = ("cause", "said", "aside")
+_CLAIMING = ("cause", "said", "aside")
 
 
 def families_of(shares: Mapping[str, int]) -> dict[str, int]:
@@ -54,7 +54,7 @@ def spoken(sentence: Sentence, least: int = 0) -> list[Evidence]:
         shares = families_of(weights().shares(sentence.words_of(clause)))
         best = max(shares, key=lambda name: shares[name])
         wanted = max(least or HEARD, FINE if sentence.denies_within(clause) else 0)
-        if clause.role not in _TOLD or best in NO_CAUSE or shares[best] < wanted:
+        if clause.role not in _CLAIMING or best in NO_CAUSE or shares[best] < wanted:
             continue
         opening = {token.text for token in sentence.found[clause.start : clause.start + _OPENING]}
         if not sentence.acquits_within(clause) and not opening & _NOT:
@@ -67,12 +67,12 @@ def leaves_a_choice(sentence: Sentence) -> bool:
     return sentence.maybe or any(token.text in ("or", "either") for token in sentence.found)
 
 
-def told_of(parsed: Sequence[Sentence]) -> dict[str, int]:
+def speaks_of(parsed: Sequence[Sentence]) -> dict[str, int]:
     """Of which families the clauses of a text speak that say something, in shares of clauses."""
     found: dict[str, int] = {}
     for sentence in parsed:
         for clause in sentence.clauses:
-            if clause.role in _TOLD:
+            if clause.role in _CLAIMING:
                 for name, share in families_of(weights().shares(sentence.words_of(clause))).items():
                     found[name] = found.get(name, 0) + share
     return found
@@ -81,7 +81,7 @@ def told_of(parsed: Sequence[Sentence]) -> dict[str, int]:
 def _weighed(one: Evidence, heard: Sequence[tuple[Clause, Mapping[str, int]]], sentence: Sentence) -> Evidence:
     over = [(clause, shares) for clause, shares in heard if clause.start < one.end and one.start < clause.end]
     if (
-        one.role not in _TOLD
+        one.role not in _CLAIMING
         or not over
         or one.family in vocabulary().others
         or leaves_a_choice(sentence)
@@ -111,8 +111,8 @@ def _evidence(sentence: Sentence, clause: Clause, family: str) -> Evidence:
     own = {number for number, name in enumerate(known.classes) if name.split(" ")[0] == family}
 
     def says(at: int) -> int:
-        told = (known.of.get(feature, ()) for feature in features([sentence.found[at].text]))
-        return sum(weight for each in told for number, weight in each if number in own)  # integers
+        heard = (known.of.get(feature, ()) for feature in features([sentence.found[at].text]))
+        return sum(weight for each in heard for number, weight in each if number in own)  # integers
 
     anchor = max(range(clause.start, clause.end), key=says)
     kinds = vocabulary().families[family].kinds

@@ -130,19 +130,19 @@ def fitted(examples: Sequence[Example], steps: int = _STEPS) -> list[str]:
     whole = np.rint(found.x.reshape(len(names), len(classes)) / _UNIT).astype(int)
     lines = ["\t".join(classes)]
     for name, row in zip(names, whole, strict=True):
-        told = " ".join(f"{i}:{row[i]}" for i in np.flatnonzero(row))
-        lines += [f"{name}\t{told}"] if told else []
+        given_words = " ".join(f"{i}:{row[i]}" for i in np.flatnonzero(row))
+        lines += [f"{name}\t{given_words}"] if given_words else []
     return lines
 
 
 def learn(without: Sequence[str] = ()) -> list[str]:
     """The lines of the weights learned from everything but some sets of texts."""
-    told = [*phrases(), *of_words()]
-    known = parsed(fitted(told, _FIRST_STEPS))
+    given_words = [*phrases(), *of_words()]
+    known = parsed(fitted(given_words, _FIRST_STEPS))
     texts = [case for case in cases() if "labelled" not in without]
     files = sorted(path.stem for path in Path(__file__).parent.glob("*_contact.yaml"))
     texts += [case for name in files if name not in without for case in first_contact(name)]
-    return fitted([*told, *of_texts(texts, known)])
+    return fitted([*given_words, *of_texts(texts, known)])
 
 
 def main() -> None:
