@@ -37,10 +37,11 @@ spec:
 
 
 def lot(world: World) -> str:
-    """What is drawn: the end of a name."""
-    return world.client("kubernetes-admin", "kubectl").create("pods", "default", yaml.safe_load(POD))["metadata"][
-        "name"
-    ]
+    """What is drawn: how long a pod's image takes to be pulled."""
+    world.client("kubernetes-admin", "kubectl").create("pods", "default", yaml.safe_load(POD))
+    world.run_for(60 * SECOND)
+    pulled = [one["message"] for one in world.api.store.objects("events", "default") if one["reason"] == "Pulled"]
+    return str(pulled[0])
 
 
 @dataclass(frozen=True)
