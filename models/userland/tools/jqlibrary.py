@@ -321,17 +321,23 @@ def _test(machine: Machine, value: Any, pattern: Any, flags: Any) -> bool:
 def _sub(machine: Machine, args: list[Node], value: Any, path: Path, scope: Scope) -> Iterator[Found]:
     for flags in machine.run(args[2], value, scope):
         for pattern in machine.run(args[0], value, scope):
-            texts = [""]
+            texts: list[list[str]] = [[]]
             at = 0
             for match in _found(value, pattern, flags):
+                machine.steps += 4
                 names = {each["name"]: each["string"] for each in match["captures"] if each["name"]}
                 filled = list(machine.run(args[1], names, scope))
                 if any(not isinstance(each, str) for each in filled):
                     raise JqError(f"{described(names)} cannot be added to a string")
-                texts = [fitting(text + value[at : match["offset"]] + each) for text in texts for each in filled]
+                before = value[at : match["offset"]]
+                if len(filled) == 1:
+                    for parts in texts:
+                        parts += (before, filled[0])
+                else:
+                    texts = [[fitting("".join([*parts, before, each]))] for parts in texts for each in filled]
                 at = match["offset"] + match["length"]
-            for text in texts:
-                yield text + value[at:], None
+            for parts in texts:
+                yield fitting("".join([*parts, value[at:]])), None
 
 
 def _resplit(machine: Machine, value: Any, pattern: Any, flags: Any) -> Any:
