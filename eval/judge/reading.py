@@ -24,7 +24,7 @@ from simcluster.eval.judge.lexicon import telling
 from simcluster.eval.judge.sentence import Evidence, Sentence
 from simcluster.eval.judge.tokens import normal, sentences
 from simcluster.eval.judge.vocabulary import cues, hints_of, patterns_of, topics_of, vocabulary, words
-from simcluster.eval.judge.weighing import MUCH, SURELY, TIMES, leaves_a_choice, spoken, speaks_of, weighed
+from simcluster.eval.judge.weighing import MUCH, SURELY, TIMES, leaves_a_choice, speaks_of, spoken, weighed
 
 #: Sentences with something in them that are read; nobody needs as many to name a cause.
 SENTENCES_MAX = 150

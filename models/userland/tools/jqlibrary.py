@@ -283,16 +283,17 @@ def _pattern(value: Any, pattern: Any, flags: Any) -> tuple[Any, bool]:
         raise JqError(f"{pattern} (at offset 0) is not a valid regex: not supported") from None
 
 
+#: Matches of one search at most.
+_MOST_MATCHES = 50_000
+
+
 def _found(value: str, pattern: Any, flags: Any) -> list[dict[str, Any]]:
     program, everywhere = _pattern(value, pattern, flags)
     names = (
         {number: name for name, number in program._program.groupindex.items()} if program._program is not None else {}
     )
-    out, at = [], 0
-    while at <= len(value):
-        match = program.search(value, at)
-        if match is None:
-            break
+    out: list[dict[str, Any]] = []
+    for match in program.iterate(value):
         captures = [
             {"offset": span[0], "length": max(0, span[1] - span[0]), "string": text, "name": names.get(number)}
             for number, (span, text) in enumerate(zip(match.spans, match.groups, strict=True))
@@ -303,7 +304,8 @@ def _found(value: str, pattern: Any, flags: Any) -> list[dict[str, Any]]:
         )
         if not everywhere:
             break
-        at = match.end if match.end > match.start else match.end + 1
+        if len(out) > _MOST_MATCHES:
+            raise Exhausted
     return out
 
 
