@@ -92,9 +92,8 @@ class Documents(Host):
 
     def ask(self, calls: list[tuple[str, list[Any]]]) -> Any:
         """What a method and those of its cursor give; who looks through many documents has done many steps."""
-        asked = (
-            1 if calls[0][0].startswith("insert") else sum(_size(one) for _, args in calls for one in args)
-        )  # integers
+        inserts = calls[0][0].startswith("insert")
+        asked = 1 if inserts else _size([one for _, args in calls for one in args])
         self._script.spend(5 + self._shell.held(self._database, self.name) * max(1, asked) // 10)
         return self._shell.on_collection(self._database, self.name, calls)
 
