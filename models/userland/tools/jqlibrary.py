@@ -283,10 +283,6 @@ def _pattern(value: Any, pattern: Any, flags: Any) -> tuple[Any, bool]:
         raise JqError(f"{pattern} (at offset 0) is not a valid regex: not supported") from None
 
 
-#: Matches of one search at most.
-_MOST_MATCHES = 50_000
-
-
 def _found(value: str, pattern: Any, flags: Any) -> list[dict[str, Any]]:
     program, everywhere = _pattern(value, pattern, flags)
     names = (
@@ -304,7 +300,7 @@ def _found(value: str, pattern: Any, flags: Any) -> list[dict[str, Any]]:
         )
         if not everywhere:
             break
-        if len(out) > _MOST_MATCHES:
+        if len(out) > 50_000:  # of one search
             raise Exhausted
     return out
 
