@@ -100,7 +100,17 @@ def parsed(lines: Iterable[str]) -> Weights:
 
 
 @functools.cache
+def _both() -> tuple[Weights, Weights]:
+    lines = Path(__file__).with_name("weights.txt").read_text(encoding="utf-8").split("\n")
+    gap = lines.index("")
+    return parsed(lines[:gap]), parsed(line for line in lines[gap + 1 :] if line)
+
+
 def weights() -> Weights:
-    """The weights of `weights.txt`."""
-    with Path(__file__).with_name("weights.txt").open(encoding="utf-8") as lines:
-        return parsed(lines)
+    """What clauses speak of: the first part of `weights.txt`."""
+    return _both()[0]
+
+
+def order() -> Weights:
+    """Whether they say that something is wrong or in order: the second."""
+    return _both()[1]

@@ -24,7 +24,7 @@ from simcluster.eval.judge.lexicon import telling
 from simcluster.eval.judge.sentence import Evidence, Sentence
 from simcluster.eval.judge.tokens import normal, sentences
 from simcluster.eval.judge.vocabulary import cues, hints_of, patterns_of, topics_of, vocabulary, words
-from simcluster.eval.judge.weighing import MUCH, SURELY, TIMES, leaves_a_choice, speaks_of, spoken, weighed
+from simcluster.eval.judge.weighing import MUCH, SURELY, TIMES, in_order, leaves_a_choice, speaks_of, spoken, weighed
 
 #: Sentences with something in them that are read; nobody needs as many to name a cause.
 SENTENCES_MAX = 150
@@ -208,7 +208,9 @@ def _parsed(text: str, known: Roster, reading: Reading) -> list[Sentence]:
             section = one.label
             continue
         if one.hits or one.mentions or spoken(one):
-            one.evidence = weighed(one)
+            one.evidence, fine = weighed(one), in_order(one)
+            one.affirmed = tuple(name for name in one.affirmed if name not in fine)
+            one.exonerated = (*one.exonerated, *fine)
             parsed.append(one)
     return parsed
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from simcluster.eval.judge.learned import NO_CAUSE, features, weights
+from simcluster.eval.judge.learned import NO_CAUSE, features, order, weights
 from simcluster.eval.judge.sentence import Clause, Evidence, Sentence
 from simcluster.eval.judge.vocabulary import vocabulary
 
@@ -19,7 +19,7 @@ HARDLY, INSTEAD = 20, 950
 #: Of what is claimed something else is the origin if a clause speaks of it with such a share.
 SURELY = 800
 #: And one that is denied is none if it is said to be in order.
-FINE = 900
+FINE, DENIED = 850, 900
 
 #: Of two kinds that are named one is only heard of by the way if the text speaks so many times as much of the other.
 TIMES, MUCH = 3, 800
@@ -53,13 +53,28 @@ def spoken(sentence: Sentence, least: int = 0) -> list[Evidence]:
     for clause in () if leaves_a_choice(sentence) else sentence.clauses:
         shares = families_of(weights().shares(sentence.words_of(clause)))
         best = max(shares, key=lambda name: shares[name])
-        wanted = max(least or HEARD, FINE if sentence.denies_within(clause) else 0)
+        wanted = max(least or HEARD, DENIED if sentence.denies_within(clause) else 0)
         if clause.role not in _CLAIMING or best in NO_CAUSE or shares[best] < wanted:
             continue
         opening = {token.text for token in sentence.found[clause.start : clause.start + _OPENING]}
-        if not sentence.acquits_within(clause) and not opening & _NOT:
+        if not sentence.acquits_within(clause) and not is_fine(sentence, clause) and not opening & _NOT:
             found.append(_evidence(sentence, clause, best))
     return found
+
+
+def is_fine(sentence: Sentence, clause: Clause) -> bool:
+    """Whether a clause says that what it speaks of is in order."""
+    return order().shares(sentence.words_of(clause)).get("fine", 0) >= FINE
+
+
+def in_order(sentence: Sentence) -> tuple[str, ...]:
+    """Components that it names in no clause but such as say that all is in order."""
+    named: dict[str, bool] = {}
+    for clause in sentence.clauses:
+        inside = [m.name for m in sentence.mentions if clause.start <= m.start < clause.end and not m.address]
+        fine = bool(inside) and clause.role in _CLAIMING and is_fine(sentence, clause)
+        named |= {name: fine and named.get(name, True) for name in inside}
+    return tuple(name for name, fine in named.items() if fine)
 
 
 def leaves_a_choice(sentence: Sentence) -> bool:
@@ -88,7 +103,7 @@ def _weighed(one: Evidence, heard: Sequence[tuple[Clause, Mapping[str, int]]], s
         or one.family not in weights_families()
     ):
         return one
-    if all(shares.get("fine", 0) >= FINE for _, shares in over):
+    if all(is_fine(sentence, clause) for clause, _ in over):
         return one._replace(role="denied")
     if any(shares.get(one.family, 0) >= HARDLY for _, shares in over):
         return one

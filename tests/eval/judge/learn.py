@@ -9,13 +9,16 @@ likelihood with a penalty; its weights are rounded to eighths of a doubling, tho
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 from scipy import sparse
 from scipy.optimize import minimize
 
@@ -41,6 +44,10 @@ _SURE = 150
 _UNIT = float(np.log(2.0)) / 8
 
 
+#: Of what may be said to be in order such a share is drawn, and what the bare thing counts as wrong.
+_DRAWN, _ALONE = 0.15, 5.0
+
+
 class Example(NamedTuple):
     """Words, the class that they belong to, and how much they count."""
 
@@ -60,6 +67,24 @@ def phrases() -> Iterator[Example]:
             else:
                 text = line.replace("$w", "appx").replace("$n", "nodex").replace("$o", "")
                 yield Example(label, [token.text for token in tokens(normal(text))])
+
+
+def polar(given_words: Sequence[Example]) -> Iterator[Example]:
+    """Whether something is said to be wrong, or to be in order: of the same things, so that these say neither."""
+    of, says = yaml.safe_load((Path(__file__).with_name("phrases") / "order.yaml").read_text(encoding="utf-8")).values()
+    drawn = Random(1)
+    for one, other in itertools.product(of, says):
+        if drawn.random() < _DRAWN:
+            text = f"{one} {other}".replace("$w", "appx").replace("$n", "nodex")
+            yield Example("fine", [token.text for token in tokens(normal(text))])
+    for one in given_words:
+        if one.label == "fine":
+            yield one
+        elif one.label not in ("advice", "vague"):
+            yield one._replace(label="wrong")
+    for one in of:
+        text = one.replace("$w", "appx").replace("$n", "nodex")
+        yield Example("wrong", [token.text for token in tokens(normal(text))], _ALONE)
 
 
 def of_words() -> Iterator[Example]:
@@ -142,7 +167,8 @@ def learn(without: Sequence[str] = ()) -> list[str]:
     texts = [case for case in cases() if "labelled" not in without]
     files = sorted(path.stem for path in Path(__file__).parent.glob("*_contact.yaml"))
     texts += [case for name in files if name not in without for case in first_contact(name)]
-    return fitted([*given_words, *of_texts(texts, known)])
+    heard = [*of_texts(texts, known)]
+    return [*fitted([*given_words, *heard]), "", *fitted([*polar([*given_words, *heard])])]
 
 
 def main() -> None:
