@@ -53,7 +53,7 @@ def _selector_finding(service: Json, selector: dict[str, str], change: dict[str,
 
 
 def wrong_ports(reading: Reading) -> list[Finding]:
-    """A Service that sends to a port that the pods' containers do not declare."""
+    """A Service that sends to a port that the pods' containers do not declare, where nobody answers either."""
     findings = []
     for namespace in reading.namespaces:
         for service in reading.objects("services", namespace):
@@ -71,8 +71,18 @@ def wrong_ports(reading: Reading) -> list[Finding]:
             target = ports[0].get("targetPort", ports[0]["port"])
             if target in numbers or target in [port.get("name") for port in declared]:
                 continue
+            if isinstance(target, int) and any(_answers(reading, pod, target) for pod in pods[:1]):
+                continue  # containers need not declare what they listen on
             findings.append(_port_finding(service, str(target), numbers[0]))
     return findings
+
+
+def _answers(reading: Reading, pod: Json, port: int) -> bool:
+    """Whether a pod takes connections at a port, from its own node."""
+    node, address = pod["spec"].get("nodeName"), (pod.get("status") or {}).get("podIP")
+    if not node or not address:
+        return False
+    return reading.session.node(node).sh(f"nc -z -w 2 {address} {port}").exit_code == 0
 
 
 def _port_finding(service: Json, target: str, right: int) -> Finding:

@@ -48,6 +48,12 @@ def run(machine: Machine, call: Call) -> Outcome:
     return _as_openbsd(done, call.args) if name == "nc" else _as_bind(done) if name == "nslookup" else done
 
 
+def dial(machine: Machine, host: str, port: int) -> tuple[str, int]:
+    """What becomes of a node's connection, and how long that takes."""
+    reached = contact(host_container(machine), host, Request("tcp", port), 130 * SECOND, ask=False)
+    return reached.outcome, reached.delay_ns
+
+
 def _as_bind(done: Outcome) -> Outcome:
     """What BusyBox' nslookup says, in the words of BIND's that Ubuntu has."""
     text = re.sub(r"(?m)^(Address:\t\S+):53$", r"\1#53", done.stdout)

@@ -195,6 +195,10 @@ class HostPlace:
         found = located(self.face, name, (*TOOLS, *hostnet.NAMES), MISSING)
         return f"/usr/sbin/{base}" if found and base in _SBIN else found
 
+    def dial(self, host: str, port: int) -> tuple[str, int]:
+        """What becomes of a connection, and how long that takes."""
+        return hostnet.dial(self.machine, host, port)
+
     def draw(self) -> int:
         """Random bits."""
         self.drawn += 1

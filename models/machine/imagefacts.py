@@ -299,4 +299,5 @@ def files_of(image: str) -> dict[str, str]:
     if facts is None:
         return {"/etc/os-release": 'NAME="BusyBox"\nID=busybox\nPRETTY_NAME="BusyBox v1.36.1"\n'}
     release = OS_RELEASE[facts.base]
-    return dict(facts.files) | ({"/etc/os-release": release} if release else {})
+    more = {"alpine": {"/etc/alpine-release": "3.20.3\n"}, "debian": {"/etc/debian_version": "12.8\n"}}
+    return {**more.get(facts.base, {}), **dict(facts.files), **({"/etc/os-release": release} if release else {})}

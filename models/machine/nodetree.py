@@ -85,7 +85,7 @@ class NodeTree:
         path, machine = self.place(path), self.machine
         text = machine.files.find(path)
         if text is not None:
-            return Entry(False, len(text.text.encode()) + text.hollow_bytes, text.changed_ns)
+            return Entry(False, bytes_of(text.text) + text.hollow_bytes, text.changed_ns)
         stored = self._stored(path)
         if stored is not None:
             return stored

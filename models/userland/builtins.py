@@ -160,7 +160,10 @@ def _trap(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> N
 
 def _wait(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> None:
     words = [word for word in argv[1:] if word not in ("-n", "-f")]
+    first = "-n" in argv and runner.place.face.bash
     wanted = [_job(process, word) for word in words] or list(process.children)
+    if first:
+        wanted = [pid for pid in wanted if pid not in process.waited]
     for word, pid in zip(words, wanted, strict=False):
         if pid not in process.children:
             text = f"pid {word} is not a child of this shell"
@@ -170,9 +173,21 @@ def _wait(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> N
                 runner.completed(process, NOT_FOUND)
             return
     alive = [pid for pid in wanted if pid in runner.processes and not runner.processes[pid].finished]
+    over = [pid for pid in process.ended if pid in wanted]  # in the order in which they have ended
+    if first and (over or not alive):
+        process.waited += over[:1]
+        runner.completed(process, process.ended[over[0]] if over else NOT_FOUND)
+        return
     if not alive:
         runner.completed(process, process.ended.get(wanted[-1], 0) if words and wanted else 0)
+        if not words:
+            process.waited = list(process.children)
         return
+    if first:  # it looks again who has ended
+        process.waiting_for, process.after = alive, ("any", 0, 0)
+        process.blocked = True
+        return
+    process.waited += wanted
     process.waiting_for = alive
     process.after = ("wait", 0 if words else 1, 0)
     process.blocked = True
@@ -328,9 +343,10 @@ def _command(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -
             missing = True
             face = runner.place.face
             if verbose and face.bash:
-                runner.complain(process, f"{name}: not found", argv[0])
+                said = face.said(process.script_name, process.line, f"{name}: not found", argv[0])
+                runner.write(fds.get(2, NOWHERE), said)
             elif verbose:
-                runner.write(fds.get(2, NOWHERE) if False else fds.get(1, NOWHERE), f"{name}: not found\n")
+                runner.write(fds.get(1, NOWHERE), f"{name}: not found\n")
             continue
         if verbose:
             out(runner, fds, _described(runner, name, place, keyword))
@@ -389,7 +405,7 @@ def _kill(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) -> N
             plain = word.lstrip("-").isdigit()
             why = "No such process" if plain else "arguments must be process or job IDs"
             if word[:1] == "%":
-                runner.write(fds.get(2, NOWHERE), f"{process.script_name}: kill: {word}: no such job\n")
+                runner.complain(process, f"{word}: no such job", "kill")
             elif bash:
                 runner.complain(process, f"({word}) - {why}" if plain else f"{word}: {why}", "kill")
             else:

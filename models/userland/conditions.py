@@ -10,7 +10,9 @@ from simcluster.models.userland.outcome import NOT_FOUND, Outcome
 from simcluster.models.userland.place import Call
 from simcluster.models.userland.regex import RegexError, compile_pattern
 
-_UNARY = frozenset(f"-{letter}" for letter in "abcdefghkprstuwxGLNOSzn")
+#: Options of a shell by name that have a letter.
+OPTION_LETTERS = {"errexit": "e", "nounset": "u", "xtrace": "x", "noglob": "f", "allexport": "a", "noexec": "n"}
+_UNARY = frozenset(f"-{letter}" for letter in "abcdefghkprstuvwxGLNOSzn")
 _NUMBERS = ("-eq", "-ne", "-gt", "-ge", "-lt", "-le")
 _BINARY = frozenset(("=", "==", "!=", "=~", "<", ">", "-nt", "-ot", "-ef", *_NUMBERS))
 

@@ -181,7 +181,8 @@ class Expander(ABC):
             return self._of_many(values, (name if subscript is None else self.text(subscript)), operator, words, mode)
         value = self._value(name, subscript)
         if value is None and self.options.get("u") and operator in ("", "length", "#", "##", "%", "%%"):
-            raise ExpansionError(f"{name}: " + ("unbound variable" if self.face.bash else "parameter not set"))
+            shown = f"${name}" if name.isdigit() and self.face.bash else name
+            raise ExpansionError(f"{shown}: " + ("unbound variable" if self.face.bash else "parameter not set"))
         if operator == "":
             return [(mode, value or "")]
         if operator == "length":

@@ -7,6 +7,7 @@ A word is kept unexpanded, as a tuple of parts, so that a compiled script is pla
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ _REDIRECTIONS = ("<<<", "<<-", "<<", "&>>", ">>", ">&", "<&", "&>", "<>", ">|", 
 _NAME_START = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _NAME = _NAME_START | frozenset("0123456789")
 _SPECIAL = frozenset("?$!#@*-0123456789")
+#: `[A KEY]=` in an array, with blanks in the key.
+_BLANK_KEY = re.compile(r"""[ \t\n]*\[([^][\n$`"'\\]*[ \t][^][\n$`"'\\]*)\]=""")
 _ENDS = frozenset(" \t\n;&|<>()")
 _OPERATIONS = (
     ":-",
@@ -248,7 +251,7 @@ class Lexer:
         """Words up to the parenthesis that closes an array."""
         found: list[Word] = []
         while True:
-            token = self.next()
+            token = self._key() or self.next()
             if token.kind == "op" and token.text == ")":
                 return found
             if token.kind == "eof":
@@ -257,6 +260,15 @@ class Lexer:
                 found.append(token.word)
             elif token.kind != "newline":
                 raise ShellSyntaxError(token.text, self.line)
+
+    def _key(self) -> Token | None:
+        """`[A KEY]=VALUE` in an array, whose key may have blanks; None if the next word is none."""
+        found = _BLANK_KEY.match(self.text, self.position)
+        if found is None:
+            return None
+        self.position = found.end()
+        parts: list[Part] = [("lit", "[", False), ("lit", found[1], True), ("lit", "]=", False)]
+        return Token("word", found[0], _join_literals([*parts, *self._word()]))
 
     def _parts(
         self, stops: str, quoted: bool, *, ends: frozenset[str] = frozenset(), here: bool = False, nested: bool = False

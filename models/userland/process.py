@@ -132,6 +132,9 @@ class Process(Expander):
         self.guard = 0
         self.until_ns = -1
         self.tally = 0
+        self.last_word = ""  # `$_`: of the command before
+        self.dialled: dict[str, tuple[str, int]] = {}  # connections of the command that is expanded
+        self.waited: list[int] = []  # children of which `wait -n` has told already
         self.doing = ""  # the command that is under way
         self.turns = 0  # reports of the program that is under way
         self.getopts_at = (1, 0)
@@ -148,7 +151,7 @@ class Process(Expander):
     def subshell(self, pid: int, counter: int) -> Process:
         """A copy that goes on at another place."""
         child = Process(self.runner, pid, self.code, dict(self.variables))
-        child.shell_pid = self.shell_pid
+        child.shell_pid, child.level = self.shell_pid, self.level + 1
         child.exported = dict(self.exported)
         child.arrays = {name: dict(elements) for name, elements in self.arrays.items()}
         child.associative, child.attributes = dict(self.associative), dict(self.attributes)
@@ -163,7 +166,7 @@ class Process(Expander):
         child.options, child.aliases = dict(self.options), dict(self.aliases)
         child.cwd, child.umask = self.cwd, self.umask
         child.limits = dict(self.limits)
-        child.parent = self.pid
+        child.parent, child.last_word = self.pid, self.last_word
         child.getopts_at = self.getopts_at
         return child
 
@@ -226,6 +229,8 @@ class Process(Expander):
             return None
         if name == "FUNCNAME":
             return next((entry.name for entry in reversed(self.calls) if entry.kind == "function"), None)
+        if name in ("_", "BASH_SUBSHELL"):
+            return self.last_word if name == "_" else str(self.level)
         if name == "BASH_COMMAND":
             return self.doing
         if name == "SECONDS":
@@ -235,6 +240,7 @@ class Process(Expander):
             return f"{whole}.{self.runner.now // 1000 % 1_000_000:06d}" if name[5] == "R" else str(whole)
         fixed = {
             "BASH_VERSION": "5.2.21(1)-release",
+            "IFS": " \t\n",
             "UID": str(self.runner.place.who.uid),
             "BASH": "/bin/bash",
             "HOSTNAME": self.runner.place.host,
@@ -249,6 +255,7 @@ class Process(Expander):
         return fixed.get(name)
 
     started_s = 0
+    level = 0  # of subshells inside of each other
 
     def assign(self, name: str, value: str) -> None:
         """Set a variable. Raises ExpansionError if it is read only."""
@@ -306,9 +313,18 @@ class Process(Expander):
             found = [(values[at], (values[at + 1 :] or [""])[0]) for at in range(0, len(values), 2)]
         first = self.variables.pop(name, None)
         self.arrays[name] = self.arrays.get(name, {} if first is None else {0: first}) if append else {}
-        for key, value in found:
-            at = str(next(reversed(self.arrays[name]), -1) + 1) if key is None else key
-            self.assign_element(name, at, value)
+        if name in self.associative or any(key is not None for key, _ in found):
+            place = next(reversed(self.arrays[name]), -1) if name not in self.associative else -1
+            for key, value in found:  # who has no index comes after the one before
+                self.assign_element(name, str(place + 1) if key is None else key, value)
+                if name not in self.associative:
+                    place = place + 1 if key is None else int(self.key(name, key))
+            return
+        elements = self.arrays[name]
+        if len(elements) + len(found) > ELEMENTS:
+            raise Exhausted
+        begin = next(reversed(elements), -1) + 1
+        elements.update({begin + place: value for place, (_, value) in enumerate(found)})
 
     def elements(self, name: str) -> dict[Any, str] | None:
         """The elements of an array."""
@@ -316,6 +332,8 @@ class Process(Expander):
             return dict(enumerate(map(str, self.pipe_status or [self.status])))
         if name == "FUNCNAME":
             return dict(enumerate(entry.name for entry in reversed(self.calls) if entry.kind == "function"))
+        if name == "BASH_VERSINFO" and self.face.bash:
+            return dict(enumerate(("5", "2", "21", "1", "release", "x86_64-pc-linux-gnu")))
         return self.arrays.get(self.references.get(name, name))
 
     def key(self, name: str, subscript: str) -> Any:

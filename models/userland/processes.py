@@ -213,7 +213,7 @@ class Processes(ABC):
             self.channels[where] = self.channels.get(where, "") + text
         elif kind == "file":
             self.place.files.write(where, text, append=True)
-        elif kind == "buffer":
+        elif kind == "buffer" and where in self.buffers:
             self.buffers[where].append(text)
             self.sizes[where] = self.sizes.get(where, 0) + len(text)
             if self.sizes[where] > 2 * ROOM:
@@ -337,6 +337,8 @@ class Processes(ABC):
         if handler and self._trapped(process, handler, code):
             return
         code = int(process.traps.get(":exit", code)) & 255
+        if self._lingers(process, code):
+            return
         process.finished = True
         process.status = code
         self.abandon_waited(process)
@@ -349,6 +351,8 @@ class Processes(ABC):
                 parent.ended[process.pid] = code
             if process.pid in parent.waiting_for:
                 parent.waiting_for.remove(process.pid)
+                if parent.after[0] == "any":
+                    parent.waiting_for = []
                 if not parent.waiting_for:
                     self._child_ended(parent, process)
         self.processes.pop(process.pid, None)
@@ -368,9 +372,24 @@ class Processes(ABC):
             self.ready.append(process.pid)
         return True
 
+    def _lingers(self, process: Process, code: int) -> bool:
+        """A pipe is open as long as anybody writes into it, also those whom its process has left behind."""
+        if process.fds.get(1) != ("buffer", process.pid) or process.after[0] == "linger" or code == BROKEN_PIPE:
+            return False
+        left = [one for one in self.processes.values()
+                if one is not process and not one.finished and ("buffer", process.pid) in one.fds.values()]  # fmt: skip
+        if not left:
+            return False
+        for one in left:
+            one.parent = process.pid
+        process.children = [*process.children, *(one.pid for one in left)]
+        process.waiting_for, process.after = [one.pid for one in left], ("linger", 0, code)
+        process.blocked = True
+        return True
+
     def abandon_waited(self, process: Process) -> None:
         """What a process that ends still waits for ends as well."""
-        for pid in process.waiting_for if process.after[0] != "wait" else ():
+        for pid in process.waiting_for if process.after[0] not in ("wait", "any", "linger") else ():
             child = self.processes.get(pid)
             if child is not None:
                 self.abandon(child)
@@ -379,8 +398,11 @@ class Processes(ABC):
         process.waiting_for = []
 
     def _child_ended(self, parent: Process, child: Process) -> None:
-        kind, length, _ = parent.after
+        kind, length, code = parent.after
         parent.blocked = False
+        if kind == "linger":
+            self.end(parent, code)
+            return
         if kind == "pipe":
             parent.pipe_status.append(child.status)
             parent.piped = Stream("".join(self.buffers.pop(child.pid, [])))
@@ -408,6 +430,9 @@ class Processes(ABC):
                 process.traps = {}
             if process.signals and not any(entry.kind == "trap" for entry in process.calls):
                 self._take_signal(process)
+                continue
+            if process.options.get("n"):
+                self.end(process, process.status)
                 continue
             if process.counter >= len(process.code):
                 if process.calls:

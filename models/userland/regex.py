@@ -16,6 +16,7 @@ from typing import Any
 import re2
 
 from simcluster.models.userland.backtrack import Backtracker
+from simcluster.models.userland.escapes import byte
 from simcluster.models.userland.patterns import searchable
 
 _CLASSES = {
@@ -32,6 +33,9 @@ _CLASSES = {
     "upper": "A-Z",
     "xdigit": "0-9A-Fa-f",
 }
+#: Characters that sed writes so, and those that it gives by number.
+_CONTROLS = {"r": "\r", "f": "\f", "v": "\v", "a": "\a"}
+_CODED = re.compile(r"x[0-9A-Fa-f]{1,2}|o[0-7]{1,3}|d[0-9]{1,3}")
 _SHORT = {"w": "[0-9A-Za-z_]", "W": "[^0-9A-Za-z_]", "s": "[ \\t\\n\\r\\f\\v]", "S": "[^ \\t\\n\\r\\f\\v]"}
 _WORDS = {"<": "\\b", ">": "\\b", "b": "\\b", "B": "\\B"}
 _SPECIAL = frozenset(".+*?()|[]{}^$\\")
@@ -158,7 +162,7 @@ def compile_pattern(
     """A compiled pattern. Several lines of pattern are alternatives.
 
     Args:
-        escapes: whether `\\n` and `\\t` are characters inside of brackets, too, as sed has it.
+        escapes: whether `\\n` and `\\t` are characters inside of brackets, too, and `\\r` and `\\x41` as sed has them.
 
     Raises:
         RegexError: the pattern is malformed.
@@ -325,6 +329,12 @@ class _Parser:
             return ("word", char)
         if char in "`'":
             return ("bol",) if char == "`" else ("eol",)
+        if self.escapes and char in _CONTROLS:
+            return ("char", _CONTROLS[char])
+        coded = _CODED.match(self.text, self.at - 1) if self.escapes else None
+        if coded is not None:
+            self.at = coded.end()
+            return ("char", byte(int(coded[0][1:], {"x": 16, "o": 8, "d": 10}[char]) & 255))
         return ("char", {"n": "\n", "t": "\t"}.get(char, char))
 
     def _repeated(self, node: Node) -> Node:
@@ -374,7 +384,7 @@ class _Parser:
             if char == "]" and at > first:
                 self.at = at + 1
                 return ("set", f"[{'^' if negated else ''}{body}]")
-            if self.escapes and char == "\\" and text[at + 1 : at + 2] in ("n", "t"):
+            if self.escapes and char == "\\" and text[at + 1 : at + 2] in ("n", "t", "r", "f", "v"):
                 body += text[at : at + 2]
                 at += 2
                 continue

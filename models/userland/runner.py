@@ -9,10 +9,12 @@ Left out: job control beyond `&`, `wait` and `jobs`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from simcluster.models.userland.conditions import OPTION_LETTERS
 from simcluster.models.userland.expand import shell_quoted
 from simcluster.models.userland.face import Face
 from simcluster.models.userland.grammar import Instruction, assignment, compile_script, complaint
@@ -66,10 +68,11 @@ class ShellRunner(Processes):
                 (name, subscript, append, value if value and value[0][0] == "array" else process.text(value))
                 for name, subscript, append, value in assigns
             ]
-            targets = [(fd, operator, process.text(word)) for fd, operator, word in redirections]
+            targets = self._targets(process, argv, redirections)
             if not argv and not process.captured:
                 process.status = 0 if assigns or redirections else had_status
             process.expanded = (argv, values, targets)
+            self._dial(process, targets)
             if process.spent_ns:
                 self.block(process, Outcome(code=-1, delay_ns=process.spent_ns), {})
                 return
@@ -85,14 +88,27 @@ class ShellRunner(Processes):
                 self.completed(process, 1)
             return
         if not argv:
+            process.last_word = ""
             for each in values:
                 self.assign(process, each)
             self._trace(process, values, argv)
             self.completed(process, process.status)
             return
         self._trace(process, values, argv)
+        process.last_word = argv[-1]
         extra = {name: str(value) for name, _, _, value in values}
         self.execute(process, argv, extra, fds)
+
+    def _targets(self, process: Process, argv: list[str], redirections: Sequence[Any]) -> list[tuple[int, str, Any]]:
+        """Where a command's descriptors lead; of a program that bash starts, the process that becomes it looks."""
+        before = None
+        if self.place.face.bash and argv and any(operator == "<<" for _, operator, _ in redirections):
+            before = dict(process.variables) if self.knows(process, argv[0]) not in ("function", "builtin") else None
+        targets = [(fd, operator, process.text(word)) for fd, operator, word in redirections]
+        if before is not None:
+            process.variables.clear()
+            process.variables.update(before)
+        return targets
 
     def _declared(self, process: Process, words: Sequence[Any]) -> list[str]:
         """The words of a command that declares variables: `NAME=value` is one word, as in an assignment."""
@@ -160,7 +176,7 @@ class ShellRunner(Processes):
         source = fds.get(0)
         call = Call(
             self.place,
-            argv,
+            _settled(process, argv) if argv[0] in ("[", "test") and self.place.face.bash else argv,
             process.environment() | extra,
             cwd=process.cwd,
             now_ns=self.now,
@@ -370,7 +386,33 @@ class ShellRunner(Processes):
                     fds[2] = fds[fd]
         return fds
 
+    def _dial(self, process: Process, targets: list[tuple[int, str, Any]]) -> None:
+        """bash connects to what is written `/dev/tcp/HOST/PORT`, and waits for it."""
+        for _, operator, target in targets if self.place.face.bash else ():
+            found = _TCP.fullmatch(target) if operator in ("<", "<>", ">", ">>") else None
+            dial = getattr(self.place, "dial", None) if found is not None else None
+            if found is not None and dial is not None:
+                process.dialled[target] = dial(found[1], int(found[2]))
+                process.spent_ns += process.dialled[target][1]
+
+    def _connected(self, process: Process, target: str) -> Sink:
+        """A connection that stands, as a file; what is said over it is nobody's. Raises FileError."""
+        dial = getattr(self.place, "dial", None)
+        found = _TCP.fullmatch(target)
+        if dial is None or found is None:
+            raise FileError(f"{target}: No such file or directory")
+        outcome, _ = process.dialled.pop(target, None) or dial(found[1], int(found[2]))
+        if outcome == "ok":
+            return ("in", Stream(""))
+        unknown = outcome == "unknown host"
+        why = _UNREACHED.get(outcome, "No route to host")
+        said = f"{found[1]}: Name or service not known" if unknown else f"connect: {why}"
+        self.write(process.fds.get(2, NOWHERE), f"{process.script_name}: {said}\n")
+        raise FileError(f"{target}: {'Invalid argument' if unknown else why}")
+
     def _read_from(self, process: Process, target: str) -> Sink:
+        if target.startswith("/dev/tcp/") and self.place.face.bash:
+            return self._connected(process, target)
         if target in ("/dev/stdin", "/proc/self/fd/0"):
             return process.fds.get(0, ("in", Stream("")))
         if target in self.channels:
@@ -388,6 +430,9 @@ class ShellRunner(Processes):
 
     def _opened(self, process: Process, target: str, operator: str) -> Sink:
         path = process.path(target)
+        if target.startswith("/dev/tcp/") and self.place.face.bash:
+            self._connected(process, target)
+            return NOWHERE
         if path in self.channels:
             return ("channel", path)
         if target in ("/dev/null", "/dev/full"):
@@ -419,6 +464,9 @@ class ShellRunner(Processes):
         return ("file", path)
 
 
+#: A connection as bash writes it, and what the kernel says of one that does not stand.
+_TCP = re.compile(r"/dev/tcp/([^/\s]{1,253})/(\d{1,5})")
+_UNREACHED = {"refused": "Connection refused", "timeout": "Connection timed out"}
 #: Commands of bash that the others have not.
 _BASH_ONLY = (
     "declare",
@@ -456,6 +504,24 @@ def _unopened(face: Face, target: str, problem: FileError, doing: str) -> str:
 def _traced(word: str) -> str:
     plain = word and all(char.isalnum() or char in "_-./:=@%+,^" for char in word)
     return word if plain else shell_quoted(word)
+
+
+def _settled(process: Process, argv: list[str]) -> list[str]:
+    """Words of `test` in which the shell has said itself what only it knows: `-v NAME`, `-o OPTION`."""
+    words = list(argv)
+    for at, word in enumerate(words[1:-1], 1):
+        if word == "-v" and words[at + 1] != "]":
+            name, bracket, subscript = words[at + 1].partition("[")
+            held = process.elements(name) if bracket else None
+            if bracket:
+                known = held is not None and process.key(name, subscript.rstrip("]")) in held
+            else:
+                known = process.variable(name) is not None
+            words[at], words[at + 1] = "-n", "1" * known
+        elif word == "-o" and at == 1:
+            known = bool(process.options.get(OPTION_LETTERS.get(words[2], words[2])))
+            words[1], words[2] = "-n", "1" * known
+    return words
 
 
 class _WithChannels:

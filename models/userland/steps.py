@@ -22,6 +22,8 @@ def spawn(runner: ShellRunner, process: Process, instruction: Instruction) -> No
     _, kind, length, need = instruction
     child = process.subshell(runner.next_pid(), process.counter + 1)
     child.traps = {name: "" for name, handler in process.traps.items() if handler == ""}
+    if process.options.get("E") and "ERR" in process.traps:
+        child.traps["ERR"] = process.traps["ERR"]
     if process.piped is not None:
         child.fds[0] = ("in", process.piped)
     if kind == "bg":
@@ -221,7 +223,7 @@ def _holds(runner: ShellRunner, process: Process, tree: tuple[Any, ...]) -> bool
             held = process.elements(name) or {}
             return bool(held) if subscript[:-1] in ("@", "*") else process.key(name, subscript[:-1]) in held
         if tree[1] == "-o":
-            return bool(process.options.get({"errexit": "e", "nounset": "u", "xtrace": "x"}.get(value, value)))
+            return bool(process.options.get(conditions.OPTION_LETTERS.get(value, value)))
         return conditions.unary(call, tree[1], value)
     return _compares(process, call, tree)
 

@@ -49,6 +49,11 @@ def _export(runner: ShellRunner, process: Process, argv: list[str], fds: Fds) ->
         else:
             runner.completed(process, 0)
         return
+    if argv[0] == "readonly" and runner.place.face.bash:
+        letters = "".join(word[1:] for word in words if word[:1] == "-")
+        words = [word for word in words if word[:1] != "-"]
+        for word in words if "A" in letters else ():
+            process.associative[word.partition("=")[0]] = True
     unexport = words[:1] == ["-n"]
     for word in words[unexport:]:
         name, equals, value = word.partition("=")

@@ -1,10 +1,11 @@
-"""Programs of a node that ask the cluster: etcdctl and kubeadm."""
+"""Programs of a node beside its tools: etcdctl, kubeadm, and what the kubelet and the runtime say of themselves."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.hardware import NodeIdentity
 from simcluster.models.machine.nodetree import NodeTree
 from simcluster.models.machine.shell.tree import FileTree
 from simcluster.models.userland.outcome import Outcome
@@ -14,6 +15,25 @@ from simcluster.world.etcdctl import EtcdCtl
 
 if TYPE_CHECKING:
     from simcluster.world.clusterview import ClusterView
+
+
+#: What these say of themselves, and where what runs already is in the way of a second one.
+_VERSIONS = {
+    "kubelet": ("Kubernetes {kubelet}\n", "listen tcp 127.0.0.1:10248: bind: address already in use"),
+    "containerd": ("containerd github.com/containerd/containerd v{runtime} 57f17b0a6295a39009d861b89e3b3b87b005ca27\n",
+                   "timeout waiting on boltdb"),
+    "runc": ("runc version 1.2.2\ncommit: v1.2.2-0-g7cb36325\nspec: 1.2.0\ngo: go1.22.9\nlibseccomp: 2.5.5\n",
+             "flag needed"),
+}  # fmt: skip
+
+
+def _version(name: str, args: list[str]) -> Outcome:
+    """`kubelet --version` and its kin; to run a second one fails on what the first one holds."""
+    text, held = _VERSIONS[name]
+    if args and args[0] in ("--version", "-v"):
+        runtime = NodeIdentity("", "", "").container_runtime.rpartition("/")[2]
+        return Outcome(text.format(kubelet=kubeadm.VERSION, runtime=runtime))
+    return Outcome("", f"{name}: {held}\n", 1)
 
 
 class HostPrograms:
@@ -28,7 +48,7 @@ class HostPrograms:
         if machine is None:
             return ()
         has_etcd = machine.files.is_folder("/etc/kubernetes/pki/etcd")
-        return ("kubeadm", "etcdctl") if has_etcd else ("kubeadm",)
+        return ("kubeadm", *_VERSIONS, "etcdctl") if has_etcd else ("kubeadm", *_VERSIONS)
 
     def run(self, node: str, call: Call) -> Outcome | None:
         """Run one of them; None if the node has none of this name."""
@@ -37,6 +57,8 @@ class HostPrograms:
         machine = self._world.machines[node]
         if call.name == "kubeadm":
             return kubeadm.run(self._world, machine, call.args)
+        if call.name in _VERSIONS:
+            return _version(call.name, call.args)
         tree = NodeTree(machine)
 
         def read_file(name: str) -> str:

@@ -166,6 +166,14 @@ def test_a_wrong_target_port_is_set_to_the_only_one_there_is() -> None:
     assert '"value":7070' in done.acts[0]
 
 
+def test_a_port_that_nobody_declares_is_not_wrong_where_somebody_answers() -> None:
+    there = pod("cart", ports=(7070,))
+    there["spec"]["nodeName"], there["status"]["podIP"] = "worker-1", "10.244.1.9"
+    done = work(Cluster(services=[service("cart", {"app": "cart"}, target=81)], pods=[there]))
+    assert done.acts == []
+    assert done.answer == {}
+
+
 def test_an_address_that_reaches_nothing_gets_its_former_value() -> None:
     def box(value: str) -> Json:
         return {"image": "x", "env": [{"name": "PAY_ADDR", "value": value}, {"name": "LEVEL", "value": "info"}]}

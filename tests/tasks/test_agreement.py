@@ -112,8 +112,8 @@ INGRESS = Counters(
     1e-3,
 )
 _COMPLETE = '|= "request complete" | json status="[\\"http.resp.status\\"]", took="[\\"http.resp.took_ms\\"]"'
-#: Applications whose users ask a data store itself, of which nobody counts spans.
-SPANLESS = ("tidb",)
+#: Applications of which nobody counts spans: users ask a data store itself, or spans are of functions, not requests.
+SPANLESS = ("fleetcast", "tidb")
 LINES = {
     "online-boutique": Lines(f"{_COMPLETE} | status >= 400", f"{_COMPLETE} | status < 400"),
     "storefront": Lines('|= " 502 "'),

@@ -486,17 +486,41 @@ def _levels(value: Any) -> int:
     return (1 + max(map(_levels, inner), default=0)) if isinstance(value, dict | list) else 0
 
 
-def plain(value: Any, *, indent: str = "") -> str:
-    """A value as the old shell prints it: on one line, or (with an indent) over several."""
-    if isinstance(value, dict) and kind_of(value) == "id":
-        return f'ObjectId("{value["$oid"]}")'
-    if isinstance(value, dict) and kind_of(value) == "date":
-        return f'ISODate("{value["$date"]}")'
-    if isinstance(value, list | dict):
-        items = value.items() if isinstance(value, dict) else ()
-        parts = [f"{json.dumps(name)} : {plain(item)}" for name, item in items] or [plain(one) for one in value]
-        ends = "{}" if isinstance(value, dict) else "[]"
-        if indent and parts:
-            return f"{ends[0]}\n{indent}" + f",\n{indent}".join(parts) + f"\n{ends[1]}"
-        return f"{ends[0]} {', '.join(parts)} {ends[1]}" if parts else ends.replace("{}", "{  }").replace("[]", "[ ]")
+def plain(value: Any) -> str:
+    """A value as the old shell prints it where it prints many: on one line."""
+    if not isinstance(value, list | dict) or kind_of(value) in ("id", "date"):
+        return _scalar(value)
+    if isinstance(value, list):
+        return f"[ {', '.join(map(plain, value))} ]" if value else "[ ]"
+    return f"{{ {', '.join(f'{json.dumps(name)} : {plain(item)}' for name, item in value.items())} }}"
+
+
+def tojson(value: Any) -> str:
+    r"""A value as the old shell prints it: with tabs, and on one line if it has less than 80 characters.
+
+    >>> tojson({"ok": 1, "a": []}), tojson({"a": "x" * 80, "b": {}}).replace("x" * 80, "x")
+    ('{ "ok" : 1, "a" : [ ] }', '{\n\t"a" : "x",\n\t"b" : {\n\t\t\n\t}\n}')
+    """
+    text = _indented(value, "")
+    return re.sub(r"[\t\r\n]+", " ", text) if len(text) < 80 else text
+
+
+def _indented(value: Any, indent: str) -> str:
+    if not isinstance(value, list | dict) or kind_of(value) in ("id", "date"):
+        return _scalar(value)
+    inner = indent + "\t"
+    if isinstance(value, list):
+        if not value:
+            return "[ ]"
+        parts, ends = [f"{inner}{_indented(one, inner)}" for one in value], "[]"
+    else:
+        parts = [f"{inner}{json.dumps(name)} : {_indented(one, inner)}" for name, one in value.items()] or [inner]
+        ends = "{}"
+    return f"{ends[0]}\n" + ",\n".join(parts) + f"\n{indent}{ends[1]}"
+
+
+def _scalar(value: Any) -> str:
+    """A value that is no object, as the old shell prints it."""
+    if isinstance(value, dict):
+        return f'ObjectId("{value["$oid"]}")' if "$oid" in value else f'ISODate("{value["$date"]}")'
     return json.dumps(value, ensure_ascii=False)

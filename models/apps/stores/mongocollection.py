@@ -23,7 +23,6 @@ from simcluster.models.apps.stores.documents import (
     inspected,
     matches,
     ordered,
-    plain,
     projected,
     values_at,
 )
@@ -57,13 +56,21 @@ class IdMaker:
         return {"$oid": f"{seconds:08x}{mix(self._key, number + 1) % (1 << 64):016x}"}
 
 
+class WriteResult(dict[str, Any]):
+    """What `insert`, `update` and `remove` of the old shell give: a document with a name before it."""
+
+    def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
+        super().__init__(fields)
+        self.name = name
+
+
 class Collection:
-    """One collection as a line of the shell meets it.
+    """One collection as a script meets it.
 
     Args:
         held: documents of the database that people have put there, by collection.
         own: how many documents of the application it has.
-        legacy: whether the old shell prints.
+        legacy: whether the old shell asks, whose answers have other fields.
     """
 
     def __init__(self, held: dict[str, list[Document]], name: str, own: int, maker: IdMaker, *, legacy: bool) -> None:
@@ -90,9 +97,9 @@ class Collection:
             return len(self._found(first)) + (self.own if not first else 0)
         if method == "findOne":
             found = self._found(first) or self._application(first, 1)
-            return self._shown(projected(found[0], args[1] if len(args) > 1 else {}) if found else None)
+            return copy.deepcopy(projected(found[0], args[1] if len(args) > 1 else {})) if found else None
         if method == "distinct":
-            return self._shown(self._distinct(str(first), args[1] if len(args) > 1 else {}))
+            return copy.deepcopy(self._distinct(str(first), args[1] if len(args) > 1 else {}))
         if method in ("insert", "insertOne", "insertMany"):
             return self._insert(method, args)
         if method in _REMOVING:
@@ -127,7 +134,7 @@ class Collection:
             whole = len(docs) + (0 if first else self.own)
             docs += self._application(first, PAGE + 1)
         fields = args[1] if method == "find" and len(args) > 1 else {}
-        skip, limit, listed = 0, 0, False
+        skip, limit = 0, 0
         for name, given in steps:
             value = given[0] if given else None
             if name == "sort" and isinstance(value, dict):
@@ -139,30 +146,15 @@ class Collection:
                 return min(left, limit) if limit and name != "count" else whole if name == "count" else left
             elif name == "explain":
                 plan = {"stage": "COLLSCAN", "filter": first, "direction": "forward"}
-                return self._shown({"queryPlanner": {"namespace": self.name, "winningPlan": plan}, "ok": 1})
+                return copy.deepcopy({"queryPlanner": {"namespace": self.name, "winningPlan": plan}, "ok": 1})
             elif name in ("toArray", "pretty", "forEach", "hint", "batchSize", "maxTimeMS"):
-                listed = listed or name == "toArray"
+                continue
             elif name == "project" and isinstance(value, dict):
                 fields = value
             else:
                 raise DocumentError(f"db.{self.name}.{method}(...).{name} is not a function")
         docs = docs[skip : skip + limit] if limit else docs[skip:]
-        docs = [projected(doc, fields) for doc in docs]
-        return self._page(docs, listed=listed)
-
-    def _page(self, docs: list[Document], *, listed: bool) -> Any:
-        shown = docs if listed else docs[:PAGE]
-        more = '\nType "it" for more' if len(docs) > len(shown) else ""
-        if self.legacy:
-            if listed:
-                return plain(shown, indent="\t")
-            return "\n".join(plain(doc) for doc in shown) + more if shown else None
-        return (inspected(shown) if shown or listed else "") + more or None
-
-    def _shown(self, value: Any) -> Any:
-        if self.legacy:
-            return plain(value, indent="\t")
-        return inspected(value)
+        return [copy.deepcopy(projected(doc, fields)) for doc in docs]
 
     # Changing.
 
@@ -184,18 +176,19 @@ class Collection:
             docs.append(made)
             ids.append(made["_id"])
         if self.legacy and method == "insert":
-            if many:
-                return f"BulkWriteResult({plain({'nInserted': len(ids)}, indent=chr(9))})"
-            return 'WriteResult({ "nInserted" : 1 })'
-        if many:
-            return self._shown({"acknowledged": True, "insertedIds": {str(at): one for at, one in enumerate(ids)}})
-        return self._shown({"acknowledged": True, "insertedId": ids[0]})
+            return _bulk(len(ids)) if many else WriteResult("WriteResult", {"nInserted": 1})
+        if not many and method != "insert":
+            return {"acknowledged": True, "insertedId": ids[0]}
+        return {
+            "acknowledged": True,
+            "insertedIds": ids if self.legacy else {str(at): one for at, one in enumerate(ids)},
+        }
 
     def _remove(self, method: str, first: Any, args: list[Any]) -> object:
         if method == "drop":
             there = self.name in self.held
             self.held.pop(self.name, None)
-            return "true" if there or not self.legacy else "false"
+            return there or not self.legacy
         found = self._found(first)
         single = len(args) > 1 and (args[1] in (1, True) or (isinstance(args[1], dict) and args[1].get("justOne")))
         if method in ("deleteOne", "findOneAndDelete") or (method == "remove" and single):
@@ -204,10 +197,10 @@ class Collection:
         if found:
             self.held[self.name] = [doc for doc in self.docs if doc["_id"] not in marks]
         if method == "findOneAndDelete":
-            return self._shown(found[0] if found else None)
+            return copy.deepcopy(found[0]) if found else None
         if self.legacy and method == "remove":
-            return f'WriteResult({{ "nRemoved" : {len(found)} }})'
-        return self._shown({"acknowledged": True, "deletedCount": len(found)})
+            return WriteResult("WriteResult", {"nRemoved": len(found)})
+        return {"acknowledged": True, "deletedCount": len(found)}
 
     def _update(self, method: str, args: list[Any]) -> object:
         if len(args) < 2 or not isinstance(args[1], dict):
@@ -232,16 +225,14 @@ class Collection:
         if method == "findOneAndUpdate":
             new = options.get("returnDocument") == "after" or options.get("returnNewDocument") or options.get("new")
             shown = next((one for one in docs if before and one["_id"] == before["_id"]), None) if new else before
-            return self._shown(projected(shown, options.get("projection") or {}) if shown is not None else None)
+            return copy.deepcopy(projected(shown, options.get("projection") or {})) if shown is not None else None
         if self.legacy and method == "update":
-            return (
-                f'WriteResult({{ "nMatched" : {len(found)}, "nUpserted" : {int(upserted is not None)}, '
-                f'"nModified" : {changes} }})'
-            )
-        return self._shown(
-            {"acknowledged": True, "insertedId": upserted, "matchedCount": len(found), "modifiedCount": changes,
-             "upsertedCount": int(upserted is not None)}
-        )  # fmt: skip
+            counts = {"nMatched": len(found), "nUpserted": int(upserted is not None), "nModified": changes}
+            return WriteResult("WriteResult", counts | ({} if upserted is None else {"_id": upserted}))
+        counts = {"matchedCount": len(found), "modifiedCount": changes}
+        if self.legacy:
+            return {"acknowledged": True, **counts, **({} if upserted is None else {"upsertedId": upserted})}
+        return {"acknowledged": True, "insertedId": upserted, **counts, "upsertedCount": int(upserted is not None)}
 
     def _upsert(self, wanted: Mapping[str, Any], update: Mapping[str, Any]) -> Any:
         """What an update makes where it finds nothing."""
@@ -256,11 +247,7 @@ class Collection:
         return made["_id"]
 
 
-class ValuesOf(Collection):
-    """A collection whose methods give values, not texts: as a script meets it."""
-
-    def _page(self, docs: list[Document], *, listed: bool) -> Any:
-        return [copy.deepcopy(doc) for doc in docs]
-
-    def _shown(self, value: Any) -> Any:
-        return copy.deepcopy(value)
+def _bulk(inserted: int) -> WriteResult:
+    """What `insert` of an array gives in the old shell."""
+    counts = {"nInserted": inserted, "nUpserted": 0, "nMatched": 0, "nModified": 0, "nRemoved": 0}
+    return WriteResult("BulkWriteResult", {"writeErrors": [], "writeConcernErrors": [], **counts, "upserted": []})

@@ -19,10 +19,10 @@ from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Contents, Database
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.folder import DataFolder
+from simcluster.models.apps.stores.mongoline import script_of
 from simcluster.models.apps.stores.mongolog import MongoLog, line_of, slow_attributes
 from simcluster.models.apps.stores.mongorights import allows
 from simcluster.models.apps.stores.mongoshell import MongoShell
-from simcluster.models.apps.stores.mongosyntax import script_of
 from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import file_text, number_of, options_of
@@ -242,7 +242,11 @@ class MongodProgram(StoreProgram):
                 path = f"{mount.path.rstrip('/')}/{name}"
                 if path.startswith("/docker-entrypoint-initdb.d/") and path.endswith((".js", ".sh")):
                     self.container.write(f"/usr/local/bin/docker-entrypoint.sh: running {path}")
-                    shell.evaluate(script_of(path, file_text(self.container, path) or ""))
+                    _, error = shell.evaluate(script_of(path, file_text(self.container, path) or ""))
+                    if error is not None:  # the entry point is a script with `set -e`
+                        self.container.write(str(error))
+                        self.container.exit(1)
+                        return
 
     def opened(self) -> None:
         """It listens."""

@@ -21,6 +21,14 @@ ROLES = {
 }
 _ANY = {"readAnyDatabase": "read", "readWriteAnyDatabase": "readWrite"}
 _ANY |= {"dbAdminAnyDatabase": "dbAdmin", "userAdminAnyDatabase": "userAdmin"}
+#: Methods of collections that ask with another command than their name.
+COMMAND_OF = {
+    **{"find": "find", "findOne": "find", "count": "count", "countDocuments": "aggregate"},
+    **{"estimatedDocumentCount": "count", "insert": "insert", "insertOne": "insert", "insertMany": "insert"},
+    **{"update": "update", "updateOne": "update", "updateMany": "update", "deleteOne": "delete"},
+    **{"deleteMany": "delete", "remove": "delete", "drop": "drop", "stats": "collStats", "validate": "validate"},
+    **{"createIndex": "createIndexes", "getIndexes": "listIndexes", "aggregate": "aggregate"},
+}
 #: Commands that need no rights.
 FREE = ("ping", "hello", "isMaster", "buildInfo", "connectionStatus", "logout", "authenticate", "saslStart")
 

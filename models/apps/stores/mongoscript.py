@@ -9,9 +9,8 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from simcluster.models.apps.stores.documents import inspected
+from simcluster.models.apps.stores.documents import inspected, plain
 from simcluster.models.apps.stores.mongocollection import METHODS, PAGE
-from simcluster.models.apps.stores.mongosyntax import OF_DATABASE
 from simcluster.models.userland.javascript import UNDEFINED, Host, Native, Script, ScriptError, text_of
 
 if TYPE_CHECKING:
@@ -22,7 +21,10 @@ _STEPS = ("sort", "limit", "skip", "pretty", "hint", "batchSize", "maxTimeMS", "
           "allowDiskUse", "comment", "noCursorTimeout", "readConcern")  # fmt: skip
 #: Names of a database that are no collections.
 _OF_DATABASE = (
-    *(*OF_DATABASE, "hostInfo", "dropDatabase", "serverBuildInfo", "getMongo", "getProfilingStatus"),
+    *("getUsers", "getUser", "createUser", "updateUser", "dropUser", "changeUserPassword", "grantRolesToUser"),
+    *("revokeRolesFromUser", "getCollectionNames", "stats", "serverStatus", "currentOp", "getName", "version", "hello"),
+    *("isMaster", "adminCommand", "runCommand", "auth", "shutdownServer"),
+    *("hostInfo", "dropDatabase", "serverBuildInfo", "getMongo", "getProfilingStatus"),
     *("createCollection", "getCollectionInfos", "killOp", "setProfilingLevel"),
 )
 #: Methods of `rs`.
@@ -110,8 +112,8 @@ class Cursor(Host):
         self._own: dict[str, Callable[..., Any]] = {
             "toArray": self._rest, "forEach": self._each, "map": self._mapped, "hasNext": self._has_next,
             "next": self._next, "tryNext": self._try_next, "isExhausted": self._is_exhausted,
-            "count": functools.partial(self._ended, "count"), "size": functools.partial(self._ended, "size"),
-            "itcount": functools.partial(self._ended, "itcount"), "explain": functools.partial(self._ended, "explain"),
+            "explain": functools.partial(self._ended, "explain"),
+            **{name: functools.partial(self._ended, name) for name in ("count", "size", "length", "itcount")},
         }  # fmt: skip
 
     def get(self, name: str) -> Any:
@@ -125,11 +127,14 @@ class Cursor(Host):
         """A page of documents."""
         return self._waiting()[:PAGE]
 
-    def page(self) -> str:
-        """A page as the shell prints it."""
-        left = self._waiting()
-        more = '\nType "it" for more' if len(left) > PAGE else ""
-        return (inspected(left[:PAGE]) if left else "") + more
+    def page(self, legacy: bool) -> str:
+        """The next page as the shell prints it; nothing if there are no documents."""
+        waiting = self._waiting()
+        shown, self._left = waiting[:PAGE], waiting[PAGE:]
+        if not shown:
+            return ""
+        text = "\n".join(map(plain, shown)) if legacy else inspected(shown)
+        return text + ('\nType "it" for more' if self._left else "")
 
     def _step(self, name: str, *args: Any) -> Cursor:
         kept = "project" if name == "projection" else name
@@ -170,6 +175,21 @@ class Cursor(Host):
 
     def _mapped(self, how: Any) -> Any:
         return [self._of.apply(how, [one]) for one in self._rest()]
+
+
+class Again(Host):
+    """`it`: more of the cursor that was printed last."""
+
+    def __init__(self) -> None:
+        self.cursor: Cursor | None = None
+
+    def get(self, name: str) -> Any:
+        """It has no properties."""
+        return UNDEFINED
+
+    def page(self, legacy: bool) -> str:
+        """The next page of the cursor."""
+        return "no cursor" if self.cursor is None else self.cursor.page(legacy) or "no cursor"
 
 
 def names_of(shell: MongoShell, script: Script, printed: list[str]) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""`mongo` and `mongosh` for looks and for users: a bounded set of JavaScript statements.
+"""`mongo` and `mongosh` for looks and for users: one session over what a script may do.
 
-Single statements such as `use`, `show`, `db.METHOD(...)`, `db.getSiblingDB(x).METHOD(...)` and
-`db.COLLECTION.METHOD(...)`, wrapped in `print`, `printjson`, `JSON.stringify` or not, are read here; every other script
-is run by `userland.javascript` over what `mongoscript` shows it.
+Every script is run by `userland.javascript` over what `mongoscript` shows it. `--eval` gives the value of its last
+statement; standard input is read as if it was typed: each statement gives its value, and a mistake ends only itself.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Mapping
@@ -14,22 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.demand import DataSet
-from simcluster.models.apps.stores.documents import DocumentError, inspected
-from simcluster.models.apps.stores.mongocollection import METHODS, WRITING, Collection, IdMaker, ValuesOf
-from simcluster.models.apps.stores.mongorights import is_role
-from simcluster.models.apps.stores.mongoscript import Cursor, Database, names_of
-from simcluster.models.apps.stores.mongosyntax import (
-    CALL,
-    COMMANDS,
-    SIBLING,
-    WRAPPED,
-    ShellError,
-    arguments_of,
-    chained,
-    is_read,
-    options_of,
-    statements,
-)
+from simcluster.models.apps.stores.documents import DocumentError, inspected, tojson
+from simcluster.models.apps.stores.mongocollection import METHODS, WRITING, Collection, IdMaker, WriteResult
+from simcluster.models.apps.stores.mongoline import CALLED, options_of, prepared
+from simcluster.models.apps.stores.mongorights import COMMAND_OF, is_role
+from simcluster.models.apps.stores.mongoscript import Again, Cursor, Database, names_of
 from simcluster.models.userland.javascript import (
     UNDEFINED,
     Exhausted,
@@ -92,91 +81,111 @@ class MongoShell:
                     return Outcome(text + "exception: connect failed\nexiting with code 1\n", "", 1)
                 return Outcome("", f"MongoServerError: {why}\n", 1)
             self.user = options["u"]
-        script = options.get("eval", stdin)
-        try:
-            text = self.evaluate(script)
+        text, error = self.evaluate(options.get("eval", stdin), typed="eval" not in options)
+        if error is None or "eval" not in options:
             return Outcome(text, "", self.code, self.slept_ns)
-        except ShellError as error:
-            if self._legacy:
-                text = f"uncaught exception: Error: {error.text} :\n_getErrorWithCode@src/mongo/shell/utils.js:25:13\n"
-                return Outcome(text, "", 252 if "eval" in options else 0)
-            return Outcome(error.before, f"{error.kind}: {error.text}\n" if error.kind else f"{error.text}\n", 1)
+        if self._legacy:
+            return Outcome(text + self._complaint(error), "", 252)
+        return Outcome(text, self._complaint(error), 1)
 
-    def evaluate(self, script: str) -> str:
-        """Statements, one after the other; what is printed. Raises ShellError."""
-        if not all(is_read(statement) for statement in statements(script)):
-            return self._scripted(script)
-        printed = []
-        for statement in statements(script):
-            value = self._statement(statement)
-            if value is not None:
-                printed.append(value if isinstance(value, str) else shown(value, self._legacy))
-        return "".join(f"{text}\n" for text in printed)
+    def evaluate(self, source: str, *, typed: bool = False) -> tuple[str, ScriptError | None]:
+        """What a script prints, and the mistake that has ended it.
 
-    def _scripted(self, source: str) -> str:
-        """A script as a whole: what it prints, and the value of its last expression. Raises ShellError."""
+        Args:
+            source: the script.
+            typed: whether each statement's value is printed, and the next is done whatever becomes of one.
+        """
         printed: list[str] = []
-        now_ns = self._program.container.sim.now
-        script = Script({}, now_ns)
+        script = Script({}, self._program.container.sim.now)
+        again = Again()
         script.top.names.update(names_of(self, script, printed))
-        kept = []
-        for line in source.split("\n"):
-            words = line.strip().rstrip(";").split()
-            if len(words) == 2 and words[0] in ("use", "show"):
-                kept.append(f"{words[0]}_('{words[1]}');")
-            else:
-                kept.append(line)
-        script.top.names["use_"] = Native("use", lambda name: self._used(script, name, printed))
-        script.top.names["show_"] = Native("show", lambda what: printed.append(str(self._show(what))))
+        script.top.names["it"] = again
+        script.top.names[CALLED("use")] = Native("use", functools.partial(self._use, script))
+        script.top.names[CALLED("show")] = Native("show", self._show)
+        value: Any = UNDEFINED
+        said: ScriptError | None = None
         try:
-            value = script.run("\n".join(kept))
-        except Left:
-            value = UNDEFINED
+            for statement in script.parsed(prepared(source)):
+                value = UNDEFINED
+                try:
+                    value = script.perform(statement)
+                    if isinstance(value, Native) and value.name in ("quit", "exit"):  # the bare word leaves, too
+                        break
+                    if isinstance(value, Cursor):
+                        again.cursor = value
+                    if typed or _is_command(statement):
+                        printed += self._value_lines(value)
+                        value = UNDEFINED
+                except Left:
+                    break
+                except ScriptError as error:
+                    if not typed or isinstance(error, Exhausted):
+                        raise
+                    value = UNDEFINED
+                    printed.append(self._complaint(error).rstrip("\n"))
+            printed += self._value_lines(value)
         except ScriptError as error:
-            before = "".join(f"{text}\n" for text in printed)
-            kind = "MongoshUnimplementedError" if isinstance(error, Unsupported) else error.kind
-            raise ShellError(kind, error.text, before) from None
-        if value is not UNDEFINED:
-            printed.append(value if isinstance(value, str) else self.text_of(value))
-        return "".join(f"{text}\n" for text in printed if text)
+            said = error
+            if typed:
+                printed.append(self._complaint(error).rstrip("\n"))
+        return "".join(f"{text}\n" for text in printed), said
 
-    def _used(self, script: Script, name: str, printed: list[str]) -> object:
+    def _value_lines(self, value: Any) -> list[str]:
+        """What is printed of a statement's value."""
+        if value is UNDEFINED or (isinstance(value, Native) and value.name in ("quit", "exit")):
+            return []
+        if isinstance(value, Cursor | Again):
+            page = value.page(self._legacy)
+            return [page] if page else []
+        return [value if isinstance(value, str) else self.text_of(value)]
+
+    def _complaint(self, error: ScriptError) -> str:
+        """A mistake that nobody has caught, as the shell prints it."""
+        kind = "MongoshUnimplementedError" if isinstance(error, Unsupported) else error.kind
+        if not self._legacy:
+            return f"{kind}: {error.text}\n" if kind else f"{error.text}\n"
+        if kind == "MongoServerError":
+            return f"uncaught exception: Error: {error.text} :\n_getErrorWithCode@src/mongo/shell/utils.js:25:13\n"
+        text = error.text.split(" (", 1)[0] if kind == "SyntaxError" else error.text
+        return f"uncaught exception: {kind or 'Error'}: {text} :\n@(shell eval):1:1\n"
+
+    def _use(self, script: Script, name: str) -> str:
         self.database = name
         script.top.names["db"] = Database(self, script, name)
-        printed.append(f"switched to db {name}")
-        return UNDEFINED
+        return f"switched to db {name}"
 
     def text_of(self, value: Any) -> str:
         """A value as the shell prints it."""
         if isinstance(value, Cursor):
-            return value.page()
+            return value.page(self._legacy)
         if isinstance(value, Host):
             value = value.shown()
+            if isinstance(value, str):
+                return value
         if value is UNDEFINED or isinstance(value, str):
             return "undefined" if value is UNDEFINED else inspected(value)
         if isinstance(value, Function | Native):
             return f"[Function: {value.name}]" if value.name else "[Function (anonymous)]"
-        return shown(cleaned(value), self._legacy)
+        if self._legacy:
+            name = value.name if isinstance(value, WriteResult) else ""
+            return f"{name}({tojson(cleaned(value))})" if name else tojson(cleaned(value))
+        return inspected(cleaned(value))
 
     def in_database(self, database: str, method: str, args: list[Any]) -> object:
-        """A method of a database, called by a script. Raises ScriptError."""
+        """A method of a database. Raises ScriptError."""
         before, self.database = self.database, database
         try:
             return self._db(method, [cleaned(one) for one in args])
-        except ShellError as error:
-            raise ScriptError(error.kind, error.text) from None
         finally:
             self.database = before
 
     def on_collection(self, database: str, name: str, calls: list[tuple[str, list[Any]]]) -> object:
-        """Methods of a collection and its cursor, called by a script. Raises ScriptError."""
+        """Methods of a collection and its cursor. Raises ScriptError."""
         before, self.database = self.database, database
         try:
             if calls[0][0] in METHODS:
-                return self._documents(name, [(step, [cleaned(one) for one in args]) for step, args in calls], ValuesOf)
-            return self._collection(name, calls[0][0], calls[0][1])
-        except ShellError as error:
-            raise ScriptError(error.kind, error.text) from None
+                return self._documents(name, [(step, [cleaned(one) for one in args]) for step, args in calls])
+            return self._collection(name, calls[0][0])
         finally:
             self.database = before
 
@@ -187,6 +196,8 @@ class MongoShell:
 
     def replica_set(self, method: str, *_: Any) -> object:
         """`rs.METHOD()` of a server that is no member of a set. Raises ScriptError."""
+        if self._legacy and method == "status":
+            return {"ok": 0, "errmsg": "not running with --replSet", "code": 76, "codeName": "NoReplicationEnabled"}
         begins = "This node was not started with replication enabled." if method == "initiate" else ""
         raise ScriptError("MongoServerError", begins or "not running with --replSet")
 
@@ -214,35 +225,6 @@ class MongoShell:
         """`EJSON.stringify`."""
         return json.dumps(cleaned(value.shown() if isinstance(value, Host) else value), separators=(",", ":"))
 
-    def _statement(self, text: str) -> object:
-        words = text.split()
-        if words[0] == "use" and len(words) == 2:
-            self.database = words[1].strip("'\"")
-            return f"switched to db {self.database}"
-        if words[0] == "show" and len(words) == 2:
-            return self._show(words[1])
-        if text in ("exit", "quit()", "quit"):
-            return None
-        wrapped = WRAPPED.match(text)
-        if wrapped:
-            if wrapped[2].strip()[:1] in "'\"":
-                return wrapped[2].strip().strip("'\"")
-            value = self._statement(wrapped[2].strip())
-            return json.dumps(value) if wrapped[1].endswith("stringify") and not isinstance(value, str) else value
-        assigned = re.match(r"^db\s*=\s*(db\..*)$", text)
-        sibling = SIBLING.match(assigned[1] if assigned else text)
-        if assigned and sibling:
-            self.database = sibling[1]
-            return None
-        before = self.database
-        if sibling:
-            self.database = sibling[1]
-            text = "db" + text[sibling.end() :]
-        try:
-            return self._expression(text)
-        finally:
-            self.database = before
-
     def _show(self, what: str) -> object:
         contents = self._contents()
         if what in ("dbs", "databases"):
@@ -255,48 +237,12 @@ class MongoShell:
             return "\n".join(self._tables())
         if what == "users":
             return self._get_users()
-        raise ShellError("MongoshInvalidInputError", f"[COMMON-10001] '{what}' is not a valid argument for \"show\".")
+        raise ScriptError("MongoshInvalidInputError", f"[COMMON-10001] '{what}' is not a valid argument for \"show\".")
 
-    def _expression(self, text: str) -> object:
-        chain = chained(text)
-        if chain is not None and chain[1][0][0] in METHODS:
-            return self._on_documents(*chain)
-        call = CALL.match(text)
-        field = re.match(r"^(.*\))((?:\.\w+|\[['\"][^'\"]+['\"]\])+)$", text, re.DOTALL)
-        if field:
-            value = self._expression(field[1])
-            for name in re.findall(r"\.(\w+)|\[['\"]([^'\"]+)['\"]\]", field[2]):
-                value = value.get(name[0] or name[1], "undefined") if isinstance(value, Mapping) else "undefined"
-            return value
-        if call is None:
-            if text == "db":
-                return self.database
-            raise ShellError(
-                "ReferenceError", f"{text.split('.', maxsplit=1)[0].split('(', maxsplit=1)[0]} is not defined"
-            )
-        target, method, inside = call[1].strip(), call[2], call[3]
-        arguments = arguments_of(inside)
-        if target == "db":
-            return self._db(method, arguments)
-        if target == "rs":
-            text = "not running with --replSet"
-            return {"ok": 0, "errmsg": text, "code": 76, "codeName": "NoReplicationEnabled"}
-        if target.startswith("db."):
-            return self._collection(target[3:], method, arguments)
-        indexed = re.match(r"^db\.getCollection\(['\"](\w+)['\"]\)$", target)
-        if indexed:
-            return self._collection(indexed[1], method, arguments)
-        raise ShellError("ReferenceError", f"{target.split('.')[0]} is not defined")
-
-    def _on_documents(self, name: str, calls: list[tuple[str, str]]) -> object:
-        """Methods of a collection, as they are written."""
-        now_ns = self._program.container.sim.now
-        return self._documents(name, [(step, arguments_of(inside, now_ns)) for step, inside in calls], Collection)
-
-    def _documents(self, name: str, calls: list[tuple[str, list[Any]]], made: type[Collection]) -> object:
+    def _documents(self, name: str, calls: list[tuple[str, list[Any]]]) -> object:
         """Methods of a collection that look at its documents or change them."""
         method = calls[0][0]
-        self._require(COMMANDS.get(method, method), self.database, name)
+        self._require(COMMAND_OF.get(method, method), self.database, name)
         program = self._program
         found = self._contents().databases.get(self.database)
         tables = () if found is None else found.described.tables
@@ -306,11 +252,11 @@ class MongoShell:
         held = {} if found is None else found.collections
         maker = IdMaker(program.container.sim, self._contents())
         try:
-            return made(held, name, own, maker, legacy=self._legacy and made is Collection).run(calls)
+            return Collection(held, name, own, maker, legacy=self._legacy).run(calls)
         except DocumentError as error:
-            raise ShellError("MongoServerError", str(error)) from None
+            raise ScriptError("MongoServerError", str(error)) from None
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a value of the wrong kind
-            raise ShellError("MongoServerError", "Failed to parse: wrong type for field") from None
+            raise ScriptError("MongoServerError", "Failed to parse: wrong type for field") from None
 
     # --- the database ---------------------------------------------------------------------
 
@@ -338,7 +284,7 @@ class MongoShell:
             given = args[0] if isinstance(args[0], dict) else {"user": args[0], "pwd": args[1] if len(args) > 1 else ""}
             why = self._program.login(given.get("user", ""), given.get("pwd", ""), self.database)
             if why:
-                raise ShellError("MongoServerError", why)
+                raise ScriptError("MongoServerError", why)
             self.user = given["user"]
             return 1 if self._legacy else {"ok": 1}
         if method in ("getUser", "createUser", "updateUser", "dropUser", "changeUserPassword") and args:
@@ -348,8 +294,8 @@ class MongoShell:
         if method == "shutdownServer":
             self._require("shutdown", "admin")
             self._program.terminate()
-            return None
-        raise ShellError("TypeError", f"db.{method} is not a function")
+            return UNDEFINED
+        raise ScriptError("TypeError", f"db.{method} is not a function")
 
     def _command(self, command: object, database: str) -> object:
         if isinstance(command, str):
@@ -368,7 +314,7 @@ class MongoShell:
         if name == "getParameter":
             self._require(name, "admin")
             return {"featureCompatibilityVersion": {"version": self._contents().version}, "ok": 1}
-        raise ShellError("MongoServerError", f"no such command: '{name}'")
+        raise ScriptError("MongoServerError", f"no such command: '{name}'")
 
     def _user(self, method: str, args: list[Any]) -> object:
         accounts, program = self._contents().accounts, self._program
@@ -376,11 +322,11 @@ class MongoShell:
         known = accounts.find(name, self.database)
         if method == "getUser":
             self._require("usersInfo", self.database)
-            return _document(known) if known is not None else "null"
+            return _document(known) if known is not None else None
         self._require("updateUser" if method == "changeUserPassword" else method, self.database)
         if method == "createUser":
             if known is not None:
-                raise ShellError("MongoServerError", f'User "{name}@{self.database}" already exists')
+                raise ScriptError("MongoServerError", f'User "{name}@{self.database}" already exists')
             account = Account(name, str(args[0].get("pwd", "")), self.database)
             self._set_roles(account, args[0].get("roles", []))
             accounts.add(account)
@@ -389,8 +335,8 @@ class MongoShell:
             return f'Successfully added user: {{\n\t"user" : "{name}",\n\t"roles" : {roles}\n}}' if self._legacy else OK
         if known is None:
             if method == "dropUser" and self._legacy:
-                return "false"
-            raise ShellError("MongoServerError", f"User '{name}@{self.database}' not found")
+                return False
+            raise ScriptError("MongoServerError", f"User '{name}@{self.database}' not found")
         if method == "dropUser":
             accounts.remove(name, self.database)
         elif method == "changeUserPassword" and len(args) > 1:
@@ -402,26 +348,26 @@ class MongoShell:
                 self._set_roles(known, args[1]["roles"])
         program.republish()
         if self._legacy:
-            return "true" if method == "dropUser" else None
+            return True if method == "dropUser" else UNDEFINED
         return OK
 
     def _roles(self, method: str, name: str, roles: list[Any]) -> object:
         self._require(method, self.database)
         account = self._contents().accounts.find(name, self.database)
         if account is None:
-            raise ShellError("MongoServerError", f'Could not find user "{name}" for db "{self.database}"')
+            raise ScriptError("MongoServerError", f'Could not find user "{name}" for db "{self.database}"')
         if method == "grantRolesToUser":
             self._set_roles(account, roles)
         else:
             for role, database in _roles_of(roles, self.database):
                 account.revoke(role, database)
         self._program.republish()
-        return None if self._legacy else OK
+        return UNDEFINED if self._legacy else OK
 
     def _set_roles(self, account: Account, roles: list[Any]) -> None:
         for role, database in _roles_of(roles, self.database):
             if not is_role(role):
-                raise ShellError("MongoServerError", f"No role named {role}@{database}")
+                raise ScriptError("MongoServerError", f"No role named {role}@{database}")
             account.grant(role, database)
 
     def _get_users(self) -> object:
@@ -478,10 +424,10 @@ class MongoShell:
         self._require("listCollections", self.database)
         return self._tables()
 
-    def _collection(self, name: str, method: str, args: list[Any]) -> object:
-        command = COMMANDS.get(method)
+    def _collection(self, name: str, method: str) -> object:
+        command = COMMAND_OF.get(method)
         if command is None:
-            raise ShellError("TypeError", f"db.{name}.{method} is not a function")
+            raise ScriptError("TypeError", f"db.{name}.{method} is not a function")
         self._require(command, self.database, name)
         found = self._contents().databases.get(self.database)
         tables = () if found is None else found.described.tables
@@ -499,7 +445,7 @@ class MongoShell:
         ns = f"{self.database}.{name}"
         database = self._contents().databases.get(self.database)
         if database is None or name not in self._tables():
-            raise ShellError("MongoServerError", f"Collection '{ns}' does not exist to validate.")
+            raise ScriptError("MongoServerError", f"Collection '{ns}' does not exist to validate.")
         file = program.storage.file_of(database)
         outcome = program.folder.read(file, 0, database.size)
         if outcome.corrupt or outcome.error:
@@ -522,7 +468,7 @@ class MongoShell:
         why = self._program.refuses(self.user, database, command, table)
         if why:
             why = why if self._legacy else why[0].upper() + why[1:] if why.startswith("command") else why
-            raise ShellError("MongoServerError", why)
+            raise ScriptError("MongoServerError", why)
 
 
 OK: dict[str, Any] = {"ok": 1}
@@ -537,6 +483,12 @@ def cleaned(value: Any) -> Any:
     if isinstance(value, Host):
         return cleaned(value.shown())
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+def _is_command(statement: Any) -> bool:
+    """Whether it is `use X` or `show X`."""
+    called = getattr(getattr(statement, "expression", None), "callee", None)
+    return getattr(called, "name", "") in (CALLED("use"), CALLED("show"))
 
 
 def _roles_of(roles: list[Any], database: str) -> list[tuple[str, str]]:
@@ -557,10 +509,3 @@ def _document(account: Account) -> dict[str, Any]:
 
 def _size(size: int) -> str:
     return f"{size / (1 << 20):.2f} MiB" if size >= 1 << 20 else f"{size / 1024:.2f} KiB"
-
-
-def shown(value: object, legacy: bool) -> str:
-    """A value as the shell prints it."""
-    if legacy and isinstance(value, dict | list):
-        return json.dumps(value, indent="\t").replace('":', '" :')
-    return inspected(value)

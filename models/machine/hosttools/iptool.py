@@ -86,6 +86,8 @@ def ip(machine: Machine, args: list[str], stdin: str) -> Outcome:
     if kind and ("neighbour".startswith(kind) or "neighbor".startswith(kind)):
         others = [address for address in machine.network.nodes if address != machine.address]
         return Outcome("".join(_neighbour(machine, address) for address in others))
+    if kind and "rule".startswith(kind):
+        return Outcome("0:\tfrom all lookup local\n32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n")
     return Outcome("", f'Object "{kind}" is unknown, try "ip help".\n', 1)
 
 

@@ -147,4 +147,11 @@ def _pgrep(machine: Machine, args: list[str], stdin: str) -> Outcome:
     return Outcome("".join(f"{p.pid} {p.name}\n" if named else f"{p.pid}\n" for p in found), "", 0 if found else 1)
 
 
-TOOLS = {"kill": _kill, "pgrep": _pgrep, "pkill": _pkill}
+def _pidof(machine: Machine, args: list[str], stdin: str) -> Outcome:
+    names = [word.rpartition("/")[2] for word in args if word[:1] != "-"]
+    found = [str(process.pid) for process in reversed(running(machine)) if process.name in [one[:15] for one in names]]
+    shown = found[:1] if "-s" in args else found
+    return Outcome(" ".join(shown) + "\n" if shown else "", "", 0 if shown else 1)
+
+
+TOOLS = {"pidof": _pidof, "kill": _kill, "pgrep": _pgrep, "pkill": _pkill}

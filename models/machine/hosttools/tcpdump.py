@@ -38,13 +38,17 @@ class FilterError(Exception):
 
 def tcpdump(machine: Machine, args: list[str], stdin: str, pod: Sandbox | None = None) -> Outcome:
     """Print what passes, step by step, until it is enough or somebody ends it; `pod`: in whose network it runs."""
-    asked = parse(args, "nNqvtelLUAXxSDpK#", "icswrCGTWy", {"interface": "i", "list-interfaces": "D"})
+    asked = parse(
+        args, "nNqvtelLUAXxSDpK#", "icswrCGTWy", {"interface": "i", "list-interfaces": "D", "version": "version"}
+    )
     if asked.problem:
         usage = (
             "Usage: tcpdump [-AbdDefhHIJKlLnNOpqStuUvxX#] [ -B size ] [ -c count ] [ -i interface ] [ expression ]\n"
         )
         return asked.refused("tcpdump", f"tcpdump version 4.99.4\nlibpcap version 1.10.4\n{usage}")
     names = ["lo", "eth0"] if pod is not None else [one.name for one in interfaces(machine)]
+    if asked.has("version"):
+        return Outcome("tcpdump version 4.99.4\nlibpcap version 1.10.4 (with TPACKET_V3)\nOpenSSL 3.0.13 30 Jan 2024\n")
     if asked.has("D"):
         rows = [*names[1:], "any", "lo"]
         return Outcome("".join(f"{number}.{name} [Up, Running]\n" for number, name in enumerate(rows, 1)))

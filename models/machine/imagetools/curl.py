@@ -24,6 +24,7 @@ from simcluster.models.machine.names import is_address
 from simcluster.models.machine.process import ANY_SERVER
 from simcluster.models.machine.process import Call as Request
 from simcluster.models.machine.shell.files import FileError
+from simcluster.models.userland.escapes import raw
 
 VERSION = (
     "curl 8.9.1 (x86_64-pc-linux-musl) libcurl/8.9.1 OpenSSL/3.3.1 zlib/1.3.1 brotli/1.1.0 zstd/1.5.6 libidn2/2.3.7 "
@@ -138,7 +139,7 @@ def _transfer(call: ToolCall, given: Options, url: str) -> _Round:
         code, message = 22, f"The requested URL returned error: {status}"
         text = text if "fail-with-body" in given.flags else ""
     heads = _heads(call, reached) if status else []
-    sent = Sent(target.url, target.scheme, request.method, len(shown.encode()), len((body or "").encode()))
+    sent = Sent(target.url, target.scheme, request.method, len(raw(shown)), len(raw(body or "")))
     said = _verbose(call, reached, target, request, shown, heads, text) if "verbose" in given.flags else ""
     out, trouble = _written(call, given, target, "".join(f"{head}\r\n" for head in heads), text, status)
     if trouble:
@@ -226,7 +227,7 @@ def _request(
         if value is not None:
             heads.append((name, f"bytes={value}" if option == "range" else value))
     if body is not None:
-        heads += [*(each for each in extra if each[0] == "Content-Type"), ("Content-Length", str(len(body.encode())))]
+        heads += [*(each for each in extra if each[0] == "Content-Type"), ("Content-Length", str(len(raw(body))))]
         heads = [("Accept", "application/json") if each[0] == "Accept" and len(extra) > 1 else each for each in heads]
     for _, text in given.every("header"):
         name, colon, value = text.partition(":")
@@ -287,7 +288,7 @@ def _heads(call: ToolCall, reached: Contact) -> list[str]:
     lines = [f"HTTP/1.1 {status_text(answer.status)}"]
     lines += [f"Content-Type: {kind}"] if answer.body else []
     lines.append(f"Date: {format_date('%a, %d %b %Y %T GMT', call.now_ns + reached.delay_ns)}")
-    return [*lines, f"Content-Length: {len(answer.body.encode())}", ""]
+    return [*lines, f"Content-Length: {len(raw(answer.body))}", ""]
 
 
 def _written(call: ToolCall, given: Options, target: _Target, head: str, body: str, status: int) -> tuple[str, str]:
@@ -344,8 +345,8 @@ def _verbose(
             return "\n".join([*lines, closing]) + "\n"
     text = "\n".join(lines) + "\n"
     text += "".join(f"> {line}\n" for line in sent.replace("\r", "").split("\n")[:-1])
-    text += f"}} [{len(request.body.encode())} bytes data]\n" if request.body else ""
-    text += "* upload completely sent off: " + f"{len(request.body.encode())} bytes\n" if request.body else (
+    text += f"}} [{len(raw(request.body))} bytes data]\n" if request.body else ""
+    text += "* upload completely sent off: " + f"{len(raw(request.body))} bytes\n" if request.body else (
         "* Request completely sent off\n")  # fmt: skip
     if reached.outcome == "timeout":
         return f"{text}* Operation timed out after {spent} milliseconds with 0 bytes received\n{closing}\n"
@@ -353,7 +354,7 @@ def _verbose(
         why = "Empty reply from server" if reached.outcome == "ok" else "Recv failure: Connection reset by peer"
         return f"{text}* {why}\n{closing}\n"
     text += "".join(f"< {line}\n" for line in heads)
-    text += f"{{ [{len(body.encode())} bytes data]\n" if body else ""
+    text += f"{{ [{len(raw(body))} bytes data]\n" if body else ""
     return text + f"* Connection #0 to host {host} left intact\n"
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from simcluster.engine import SECOND
 from simcluster.models.machine.httprequest import Sent
 from simcluster.models.machine.imagetools.network import Contact
+from simcluster.models.userland.escapes import raw
 
 _TOKEN = re.compile(r"%%|%\{([^}]*)\}|%header\{([^}]*)\}|\\([ntr\\])")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
@@ -28,7 +29,7 @@ def variables(sent: Sent, reached: Contact, heads: list[str], body: str, ended: 
     secure = sent.scheme == "https" and connected > 0
     begun = connected + (2 * reached.round_ns if secure else 0)
     first = reached.delay_ns if heads else 0
-    size, spent = len(body.encode()), max(1, reached.delay_ns)
+    size, spent = len(raw(body)), max(1, reached.delay_ns)
     named = {"content_type": "", "redirect_url": ""}
     for line in heads[1:]:
         name, _, value = line.partition(": ")

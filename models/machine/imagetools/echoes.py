@@ -1,4 +1,4 @@
-"""`ping` in both forms, iputils' and BusyBox': an echo by echo, over the way as it is now.
+"""`ping` echo by echo over the way as it is now: one law, and two programs that tell of it (iputils, BusyBox).
 
 Each echo takes the way's round trip with the spread of an idle network, and what the way adds: delay, jitter, losses. A
 TTL of 64 (net.ipv4.ip_default_ttl) is less one for each host that routes: a pod's own, and that of the other end. Left
@@ -8,6 +8,7 @@ out: ICMP errors, sizes, floods, IPv6.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from simcluster.engine import MICROSECOND, MILLISECOND, SECOND
@@ -113,95 +114,135 @@ def _spent(asked: Asked, found: list[Echo]) -> int:
     return last + asked.linger_ns
 
 
+class _Program(ABC):
+    """What one of the programs says where the other says something else."""
+
+    #: Letters whose options take a value, and how soon after one echo the next may be sent.
+    valued: str
+    least_interval_ns: int
+
+    @abstractmethod
+    def complaint(self, call: ToolCall, letter: str, text: str) -> Outcome:
+        """There is no host (no letter), or an option's value is wrong."""
+
+    @abstractmethod
+    def unknown(self, host: str, delay_ns: int) -> Outcome:
+        """Nobody has the name."""
+
+    @abstractmethod
+    def rows_of(self, asked: Asked, found: list[Echo]) -> str:
+        """The first line, and one for each echo."""
+
+    @abstractmethod
+    def summed(self, asked: Asked, found: list[Echo]) -> str:
+        """The last lines."""
+
+
+class _Iputils(_Program):
+    valued = "cWwisItQSm"
+    least_interval_ns = 2 * MILLISECOND
+
+    def complaint(self, call: ToolCall, letter: str, text: str) -> Outcome:
+        why = f"invalid argument: '{text}'" if letter else "usage error: Destination address required"
+        return Outcome(stderr=f"ping: {why}\n", code=1)
+
+    def unknown(self, host: str, delay_ns: int) -> Outcome:
+        return Outcome(stderr=f"ping: {host}: Name or service not known\n", code=2, delay_ns=delay_ns)
+
+    def rows_of(self, asked: Asked, found: list[Echo]) -> str:
+        rows = "".join(
+            f"64 bytes from {asked.address}: icmp_seq={one.number} ttl={one.ttl} time={_milliseconds(one.took_ns)} ms\n"
+            for one in found
+        )
+        return f"PING {asked.host} ({asked.address}) 56(84) bytes of data.\n{rows}"
+
+    def summed(self, asked: Asked, found: list[Echo]) -> str:
+        sent, got = asked.number_sent, len(found)
+        sending = (sent - 1) * asked.interval_ns
+        if got < sent:  # who waits for nothing sends by a timer that is a little late each time
+            sending += (sent - 1) * 24 * MILLISECOND
+        text = f"{sent} packets transmitted, {got} received, {100 * (sent - got) / sent:.6g}% packet loss, "
+        text += f"time {sending // MILLISECOND + (sent > 1)}ms\n"
+        if not found:
+            return text + "\n"
+        low, mean, high, spread = _spans(found)
+        return f"{text}rtt min/avg/max/mdev = {low:.3f}/{mean:.3f}/{high:.3f}/{spread:.3f} ms\n"
+
+
+class _Busybox(_Program):
+    valued = "cWwisItmp"
+    least_interval_ns = MILLISECOND
+
+    def complaint(self, call: ToolCall, letter: str, text: str) -> Outcome:
+        return usage_error(call, f"invalid number '{text}'" if letter else "missing host")
+
+    def unknown(self, host: str, delay_ns: int) -> Outcome:
+        return Outcome(stderr=f"ping: bad address '{host}'\n", code=1, delay_ns=delay_ns)
+
+    def rows_of(self, asked: Asked, found: list[Echo]) -> str:
+        rows = "".join(
+            f"64 bytes from {asked.address}: seq={one.number - 1} ttl={one.ttl} "
+            f"time={one.took_ns / MILLISECOND:.3f} ms\n"
+            for one in found
+        )
+        return f"PING {asked.host} ({asked.address}): 56 data bytes\n{rows}"
+
+    def summed(self, asked: Asked, found: list[Echo]) -> str:
+        sent, got = asked.number_sent, len(found)
+        text = f"{sent} packets transmitted, {got} packets received, {100 * (sent - got) // sent}% packet loss\n"
+        if not found:
+            return text
+        low, mean, high, _ = _spans(found)
+        return f"{text}round-trip min/avg/max = {low:.3f}/{mean:.3f}/{high:.3f} ms\n"
+
+
 def _milliseconds(took_ns: int) -> str:
     """Three significant digits, as iputils prints them."""
     ms = took_ns / MILLISECOND
     return f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 10 else f"{ms:.2f}" if ms >= 1 else f"{ms:.3f}"
 
 
-def iputils(call: ToolCall) -> Outcome:
-    """`ping [-c N] [-i S] [-W S] [-w S] [-q] HOST`, iputils' form; without a count until somebody presses Ctrl-C."""
-    values, letters, operands = _options(call, "cWwisItQSm")
+def _spans(found: list[Echo]) -> tuple[float, float, float, float]:
+    """Least, mean, most and the deviation of round trips in milliseconds."""
+    times = [one.took_ns / MILLISECOND for one in found]
+    mean = math.fsum(times) / len(times)
+    spread = math.sqrt(max(0.0, math.fsum(ms * ms for ms in times) / len(times) - mean * mean))
+    return min(times), mean, max(times), spread
+
+
+def _ping(call: ToolCall, program: _Program) -> Outcome:
+    values, letters, operands = _options(call, program.valued)
     if not operands:
-        return Outcome(stderr="ping: usage error: Destination address required\n", code=1)
-    count = values.get("c", "0")
+        return program.complaint(call, "", "")
+    count, host = values.get("c", "0"), operands[-1]
     interval, linger = _nanoseconds(values.get("i", "1")), _nanoseconds(values.get("W", "10"))
     for letter, right in (("c", count.isdigit()), ("i", interval is not None), ("W", linger is not None)):
         if not right:
-            return Outcome(stderr=f"ping: invalid argument: '{values[letter]}'\n", code=1)
+            return program.complaint(call, letter, values[letter])
     assert interval is not None
     assert linger is not None
-    host = operands[-1]
     address, delay_ns = _resolved(call, host)
     if not address:
-        return Outcome(stderr=f"ping: {host}: Name or service not known\n", code=2, delay_ns=delay_ns)
-    interval = max(interval, 2 * MILLISECOND)
-    deadline = _nanoseconds(values.get("w", "")) or 0
-    number = int(count[:6])
+        return program.unknown(host, delay_ns)
+    interval = max(interval, program.least_interval_ns)
+    number, deadline = int(count[:6]), _nanoseconds(values.get("w", "")) or 0
     if deadline:
         number = min(number or _MOST, deadline // interval + 1)
-    endless = not number
-    asked = Asked(host, address, number or _ENDLESS, interval, linger, "q" in letters, endless)
+    asked = Asked(host, address, number or _ENDLESS, interval, linger, "q" in letters, not number)
     found = echoes(call.container, asked, call.now_ns)
-    rows = "".join(
-        f"64 bytes from {address}: icmp_seq={one.number} ttl={one.ttl} time={_milliseconds(one.took_ns)} ms\n"
-        for one in ([] if asked.quiet else found)
-    )
-    head = f"PING {host} ({address}) 56(84) bytes of data.\n{rows}"
-    if endless:
+    head = program.rows_of(asked, [] if asked.quiet else found)
+    if asked.endless:
         return Outcome(head, delay_ns=1 << 62)
     spent = min(_spent(asked, found), deadline) if deadline else _spent(asked, found)
-    return Outcome(head + _summary(asked, found), code=0 if found else 1, delay_ns=spent)
+    text = f"{head}\n--- {host} ping statistics ---\n{program.summed(asked, found)}"
+    return Outcome(text, code=0 if found else 1, delay_ns=spent)
 
 
-def _summary(asked: Asked, found: list[Echo]) -> str:
-    sent, got = asked.number_sent, len(found)
-    lost = f"{100 * (sent - got) / sent:.6g}%"
-    sending = (sent - 1) * asked.interval_ns
-    if got < sent:  # who waits for nothing sends by a timer that is a little late each time
-        sending += (sent - 1) * 24 * MILLISECOND
-    text = f"\n--- {asked.host} ping statistics ---\n{sent} packets transmitted, {got} received, {lost} packet loss, "
-    text += f"time {sending // MILLISECOND + (sent > 1)}ms\n"
-    if not found:
-        return text + "\n"
-    times = [one.took_ns / MILLISECOND for one in found]
-    mean = math.fsum(times) / got
-    spread = math.sqrt(max(0.0, math.fsum(ms * ms for ms in times) / got - mean * mean))
-    return f"{text}rtt min/avg/max/mdev = {min(times):.3f}/{mean:.3f}/{max(times):.3f}/{spread:.3f} ms\n"
+def iputils(call: ToolCall) -> Outcome:
+    """`ping [-c N] [-i S] [-W S] [-w S] [-q] HOST`, iputils' form; without a count until somebody presses Ctrl-C."""
+    return _ping(call, _Iputils())
 
 
 def busybox(call: ToolCall) -> Outcome:
     """`ping [-c N] [-i S] [-W S] [-w S] [-q] HOST` of BusyBox."""
-    values, letters, operands = _options(call, "cWwisItmp")
-    if not operands:
-        return usage_error(call, "missing host")
-    host, count = operands[-1], values.get("c", "0")
-    if not count.isdigit():
-        return usage_error(call, f"invalid number '{count}'")
-    address, delay_ns = _resolved(call, host)
-    if not address:
-        return Outcome(stderr=f"ping: bad address '{host}'\n", code=1, delay_ns=delay_ns)
-    interval, linger = _nanoseconds(values.get("i", "1")), _nanoseconds(values.get("W", "10"))
-    if interval is None or linger is None:
-        return usage_error(call, f"invalid number '{values.get('i') or values.get('W')}'")
-    number, deadline = int(count[:6]), _nanoseconds(values.get("w", "")) or 0
-    if deadline:
-        number = min(number or _MOST, deadline // max(interval, MILLISECOND) + 1)
-    asked = Asked(host, address, number or _ENDLESS, interval, linger, "q" in letters, not number)
-    found = echoes(call.container, asked, call.now_ns)
-    rows = "".join(
-        f"64 bytes from {address}: seq={one.number - 1} ttl={one.ttl} time={one.took_ns / MILLISECOND:.3f} ms\n"
-        for one in ([] if asked.quiet else found)
-    )
-    head = f"PING {host} ({address}): 56 data bytes\n{rows}"
-    if asked.endless:
-        return Outcome(head, delay_ns=1 << 62)
-    text = f"{head}\n--- {host} ping statistics ---\n"
-    text += f"{asked.number_sent} packets transmitted, {len(found)} packets received, "
-    text += f"{100 * (asked.number_sent - len(found)) // asked.number_sent}% packet loss\n"
-    if found:
-        times = [one.took_ns / MILLISECOND for one in found]
-        mean = math.fsum(times) / len(times)
-        text += f"round-trip min/avg/max = {min(times):.3f}/{mean:.3f}/{max(times):.3f} ms\n"
-    spent = min(_spent(asked, found), deadline) if deadline else _spent(asked, found)
-    return Outcome(text, code=0 if found else 1, delay_ns=spent)
+    return _ping(call, _Busybox())

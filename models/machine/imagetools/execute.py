@@ -71,7 +71,7 @@ def environment_of(container: Container) -> dict[str, str]:
 
 
 def _run(call: ToolCall, limit_ns: int) -> Outcome | None:
-    place = ContainerPlace(call.container)
+    place = ContainerPlace(call.container, call.argv)
     is_file = "/" in call.argv[0] and call.files.is_file(call.path(call.argv[0]))
     own = None if is_file or call.name in SHELLS else image_tool(call)
     if own is not None:

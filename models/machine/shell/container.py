@@ -24,7 +24,7 @@ from simcluster.models.machine.imagetools.registry import TOOLS
 from simcluster.models.machine.imagetools.system import fill_duration_ns
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program
-from simcluster.models.machine.shell.place import ContainerPlace
+from simcluster.models.machine.shell.place import ContainerPlace, face_of
 from simcluster.models.userland.bare import located
 from simcluster.models.userland.face import ASH
 from simcluster.models.userland.grammar import compile_script, complaint
@@ -97,6 +97,8 @@ class ShellProgram(Program):
             text, name, parameters = found
         elif "/" in self.argv[0] and call.files.is_file(call.path(self.argv[0])):
             text, name, parameters = call.files.read(call.path(self.argv[0])), self.argv[0], list(self.argv[1:])
+            first = text.split("\n", 1)[0]
+            self.runner.place.face = face_of(self.container, first.split() if first.startswith("#!") else ())
         try:
             code = _literal(self.argv) if text is None else compile_script(text, self.runner.place.face.shell)
         except ShellSyntaxError as problem:
@@ -198,7 +200,7 @@ class _ContainerRunner(Shell):
     steps_max = 400
 
     def __init__(self, program: ShellProgram) -> None:
-        super().__init__(ContainerPlace(program.container))
+        super().__init__(ContainerPlace(program.container, program.argv))
         self.place.follows = True  # type: ignore[attr-defined]
         self.container = program.container
         self.program = program

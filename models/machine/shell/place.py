@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from simcluster.engine import SECOND
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagefacts import facts_of
 from simcluster.models.machine.imagetools.call import ToolCall
+from simcluster.models.machine.imagetools.network import contact
 from simcluster.models.machine.imagetools.registry import TOOLS, image_tool
 from simcluster.models.machine.kernel.containerproc import limits
 from simcluster.models.machine.kernel.errors import MESSAGE
+from simcluster.models.machine.process import Call as Request
 from simcluster.models.machine.shell.files import FileError, bytes_of
 from simcluster.models.machine.shell.tree import FileTree
 from simcluster.models.userland.bare import located
-from simcluster.models.userland.face import ASH, DASH, Face
+from simcluster.models.userland.face import ASH, BASH, DASH, Face
 from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.paths import Stat
 from simcluster.models.userland.place import Call, Who
@@ -94,18 +99,29 @@ class ContainerFiles:
         return 0
 
 
-def face_of(container: Container) -> Face:
-    """Which shell and which tools the image has: Debian's and Ubuntu's have dash and GNU's, others BusyBox'."""
+#: For how long a connection is tried (tcp_syn_retries of 6).
+_DIAL_NS = 130 * SECOND
+
+
+def face_of(container: Container, argv: Sequence[str] = ()) -> Face:
+    """Which shell and which tools answer: Debian's and Ubuntu's images have dash, bash and GNU's, others BusyBox'.
+
+    Args:
+        argv: the command line that is run: the first shell in it is the one that reads.
+    """
     facts = facts_of(container.spec.image)
-    return DASH if facts is not None and facts.base in ("debian", "ubuntu") else ASH
+    if facts is None or facts.base not in ("debian", "ubuntu"):
+        return ASH
+    first = next((name for word in argv if (name := word.rpartition("/")[2]) in ("sh", "dash", "bash")), "")
+    return BASH if first == "bash" else DASH
 
 
 class ContainerPlace:
     """A container (`userland.place.Place`)."""
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: Container, argv: Sequence[str] = ()) -> None:
         self.container = container
-        self.face = face_of(container)
+        self.face = face_of(container, argv)
         facts = facts_of(container.spec.image)
         self.absent = () if facts is None else facts.absent
         self.host = container.sandbox.pod_name
@@ -142,6 +158,11 @@ class ContainerPlace:
             return found
         inner = ToolCall(self.container, [name], {}, "", "/", self.container.sim.now)
         return "" if image_tool(inner) is None else f"/usr/bin/{inner.name}"
+
+    def dial(self, host: str, port: int) -> tuple[str, int]:
+        """What becomes of a connection, and how long that takes."""
+        reached = contact(self.container, host, Request("tcp", port), _DIAL_NS, ask=False)
+        return reached.outcome, reached.delay_ns
 
     def draw(self) -> int:
         """Random bits."""

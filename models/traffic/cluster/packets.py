@@ -10,13 +10,13 @@ connections of people.
 from __future__ import annotations
 
 import math
+from operator import is_
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import arithmetic
-from simcluster.models.machine.container import Sandbox
-from simcluster.models.machine.links.veth import Passing
+from simcluster.models.machine.links.veth import Passing, Veth
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 from simcluster.models.traffic.cluster.plan import ANSWER_BYTES, REQUEST_BYTES, Plan
 
@@ -39,7 +39,10 @@ class PodPackets:
     """Tells pods' interfaces what passes through them."""
 
     def __init__(self) -> None:
-        self._reported: dict[str, tuple[Sandbox, Passing]] = {}  # by the pod's uid
+        self._of_servers: list[Veth | None] = []  # each server's interface; None in the network of its host
+        self._veths: list[Veth] = []  # each of them once
+        self._places = np.zeros(0, dtype=np.int64)  # which of these is each server's; after them all who have none
+        self._reported = np.zeros((0, 4))  # what they were told last
         self._plan: Plan | None = None
         self._calls = np.zeros(0)  # calls that a request of each server of that plan makes
 
@@ -79,35 +82,36 @@ class PodPackets:
                 answers + calls + own,
             )
         )
-        wanted: dict[str, tuple[Sandbox, Passing]] = {}
-        for server, row in zip(plan.servers, rows.tolist(), strict=True):
-            sandbox = server.container.sandbox
-            if sandbox.veth is not None:
-                before = wanted.get(sandbox.pod_uid)
-                if before is not None:
-                    row = [a + b for a, b in zip(row, before[1], strict=True)]
-                wanted[sandbox.pod_uid] = (sandbox, Passing(*row))
-        for uid, (sandbox, _) in self._reported.items():
-            if uid not in wanted and sandbox.veth is not None:
-                sandbox.veth.report(now_ns, Passing())
-        reported: dict[str, tuple[Sandbox, Passing]] = {}
-        for uid, (sandbox, now) in wanted.items():
-            known = self._reported.get(uid)
-            if known is not None and known[0] is sandbox and _alike(now, known[1]):
-                reported[uid] = known
-            elif sandbox.veth is not None:
-                reported[uid] = (sandbox, now)
-                sandbox.veth.report(now_ns, now)
-        self._reported = reported
+        of_servers = [server.container.sandbox.veth for server in plan.servers]
+        if len(of_servers) != len(self._of_servers) or not all(map(is_, of_servers, self._of_servers)):
+            self._meet(now_ns, of_servers)
+        wanted = np.zeros((len(self._veths) + 1, 4))
+        np.add.at(wanted, self._places, rows)
+        wanted, reported = wanted[:-1], self._reported
+        alike = (np.abs(wanted - reported) <= ALIKE * reported).all(axis=1)  # nobody is like who was told nothing
+        for place in np.nonzero(~alike)[0].tolist():
+            reported[place] = wanted[place]
+            self._veths[place].report(now_ns, Passing(*wanted[place].tolist()))
+
+    def _meet(self, now_ns: int, of_servers: list[Veth | None]) -> None:
+        """Other pods are there: who has gone is passed by nothing any more."""
+        before = dict(zip(self._veths, self._reported, strict=True))
+        there: dict[Veth, int] = {}
+        veths = list[Veth]()
+        for veth in of_servers:
+            if veth is not None and veth not in there:
+                there[veth] = len(veths)
+                veths.append(veth)
+        for veth in self._veths:
+            if veth not in there:
+                veth.report(now_ns, Passing())
+        nothing = np.full(4, np.nan)
+        self._reported = np.array([before.get(veth, nothing) for veth in veths]).reshape(-1, 4)
+        self._places = np.array([len(veths) if veth is None else there[veth] for veth in of_servers], dtype=np.int64)
+        self._of_servers, self._veths = of_servers, veths
 
 
 def _calls(spec: ServiceSpec) -> float:
     """Calls that a request of a server makes: the mean of its operations."""
     found = [math.fsum(call.count for step in op.steps for call in step) for op in spec.operations]
     return math.fsum(found) / max(1, len(found))
-
-
-def _alike(now: Passing, before: Passing) -> bool:
-    a, b, c, d = now
-    e, f, g, h = before
-    return abs(a - e) <= ALIKE * e and abs(b - f) <= ALIKE * f and abs(c - g) <= ALIKE * g and abs(d - h) <= ALIKE * h

@@ -47,14 +47,14 @@ class Scale(Shared):
 
 def parts(laws: Sequence[tuple[Scale, float, float]]) -> list[NDArray[np.float64]]:
     """What one duration of each law (mean in nanoseconds, variance) adds to every column of its scale."""
-    latencies = Latencies([mean for _, mean, _ in laws], [variance for _, _, variance in laws])
-    below = below_bounds(latencies, np.concatenate([scale.log_bounds for scale, _, _ in laws])).tolist()
-    found, begin = [], 0
-    for (scale, mean, _), row in zip(laws, below, strict=True):
-        end = begin + len(scale.bounds_s)
-        found.append(np.array([*row[begin:end], 1.0, mean / SECOND, 1.0]))
-        begin = end
-    return found
+    found = dict[int, NDArray[np.float64]]()
+    for scale in dict.fromkeys(scale for scale, _, _ in laws):
+        places = [place for place, law in enumerate(laws) if law[0] is scale]
+        latencies = Latencies([laws[place][1] for place in places], [laws[place][2] for place in places])
+        below = below_bounds(latencies, scale.log_bounds).tolist()
+        for place, row in zip(places, below, strict=True):
+            found[place] = np.array([*row, 1.0, laws[place][1] / SECOND, 1.0])
+    return [found[place] for place in range(len(laws))]
 
 
 class Spread:

@@ -14,6 +14,7 @@ from typing import Any
 import esprima
 
 from simcluster.models.userland.javascript import language, operators, properties
+from simcluster.models.userland.javascript.complaints import placed
 from simcluster.models.userland.javascript.values import (
     MOST_ITEMS,
     UNDEFINED,
@@ -28,8 +29,10 @@ from simcluster.models.userland.javascript.values import (
     truthy,
 )
 
-#: Characters of a script, its nodes that are executed, and functions inside of each other at most.
-MOST_SOURCE, MOST_STEPS, MOST_DEPTH = 20_000, 100_000, 60
+#: Characters and words of a script, its nodes that are executed, and functions inside of each other at most.
+MOST_SOURCE, MOST_WORDS, MOST_STEPS, MOST_DEPTH = 200_000, 50_000, 100_000, 60
+#: What a parser takes time for: a word, or a sign.
+_WORD = re.compile(r"[\w$]+|[^\w\s]")
 
 
 class _Ended(Exception):
@@ -72,28 +75,36 @@ class Script:
 
     def run(self, source: str) -> Any:
         """The value of the last expression statement. Raises ScriptError."""
-        if len(source) > MOST_SOURCE:
+        value = UNDEFINED
+        for statement in self.parsed(source):
+            value = self.perform(statement)
+        return value
+
+    def parsed(self, source: str) -> list[Any]:
+        """Statements of a script, whose functions are known from now on. Raises ScriptError."""
+        many = sum(1 for _ in _WORD.finditer(source)) if len(source) <= MOST_SOURCE else MOST_WORDS + 1  # integers
+        if many > MOST_WORDS:
             raise Unsupported("RangeError", "the script is too long to be run here")
         try:
             tree = esprima.parseScript(source)
         except RecursionError:
             raise ScriptError("RangeError", "Maximum call stack size exceeded") from None
         except esprima.Error as error:
-            raise ScriptError("SyntaxError", _placed(source, error)) from None
-        value = UNDEFINED
+            raise ScriptError("SyntaxError", placed(source, error)) from None
+        self._hoisted(tree.body, self.top)
+        return list(tree.body)
+
+    def perform(self, statement: Any) -> Any:
+        """The value of a statement, if it is an expression. Raises ScriptError."""
         try:
-            self._hoisted(tree.body, self.top)
-            for statement in tree.body:
-                if statement.type == "ExpressionStatement":
-                    value = self.value(statement.expression, self.top)
-                else:
-                    self.execute(statement, self.top)
-                    value = UNDEFINED
+            if statement.type == "ExpressionStatement":
+                return self.value(statement.expression, self.top)
+            self.execute(statement, self.top)
         except RecursionError:
             raise ScriptError("RangeError", "Maximum call stack size exceeded") from None
         except _Ended as ended:
             raise ScriptError("SyntaxError", f"Illegal {ended.kind} statement") from None
-        return value
+        return UNDEFINED
 
     def call(self, function: Any, args: list[Any], this: Any = UNDEFINED) -> Any:
         """Call a function with arguments. Raises ScriptError."""
@@ -465,17 +476,7 @@ def _written(node: Any) -> str:
         return str(node.name)
     if node.type == "MemberExpression" and not node.computed:
         return f"{_written(node.object)}.{node.property.name}"
-    return "(intermediate value)" + ("(...)" if node.type == "CallExpression" else "")
-
-
-def _placed(source: str, error: Any) -> str:
-    """A mistake of the grammar with its place, as the shells point at it."""
-    line, column = int(error.lineNumber or 1), max(1, int(error.column or 1))
-    text = [*source.split("\n"), ""][line - 1]
-    said = re.sub(r"^Line \d+: ", "", str(error.message))
-    said = "Unexpected token" if said.startswith(("Unexpected end", "Unexpected token")) else said
-    at = column - 1
-    return f"{said} ({line}:{at})\n\n> {line} | {text[:200]}\n    | {' ' * min(at, 200)}^\n  {line + 1} |"
+    return f"{_written(node.callee)}(...)" if node.type == "CallExpression" else "(intermediate value)"
 
 
 _STATEMENTS: dict[str, Callable[[Script, Any, Scope], None]] = {

@@ -27,13 +27,14 @@ def tar(call: Call) -> Outcome:
     # In a cluster of letters `f` takes the next word.
     given = parse(
         args,
-        "cxtvzjJphPkmwWO",
+        "cxtrvzjJphPkmwWO",
         "fCTX exclude strip-components transform",
         {
             "create": "c",
             "extract": "x",
             "get": "x",
             "list": "t",
+            "append": "r",
             "file": "f",
             "directory": "C",
             "verbose": "v",
@@ -45,7 +46,7 @@ def tar(call: Call) -> Outcome:
     )
     if given.problem:
         return call.wrong(given.problem, 64 if call.gnu else 1)
-    modes = [letter for letter in "cxt" if given.has(letter)]
+    modes = [letter for letter in "cxtr" if given.has(letter)]
     if len(modes) != 1:
         said = (
             "You may not specify more than one '-Acdtrux', '--delete' or  '--test-label' option"
@@ -54,7 +55,7 @@ def tar(call: Call) -> Outcome:
         )
         return call.wrong(said, 2) if call.gnu else call.wrong("must specify at least one of -c, -x or -t")
     name = given.values.get("f", "-")
-    if modes[0] == "c":
+    if modes[0] in "cr":
         return _create(
             call,
             name,
@@ -63,6 +64,7 @@ def tar(call: Call) -> Outcome:
             zipped=given.has("z") or name.endswith((".tgz", ".gz")),
             verbose=given.has("v"),
             excluded=given.values.get("exclude", ""),
+            onto=modes[0] == "r",
         )
     return _open(
         call,
@@ -76,14 +78,17 @@ def tar(call: Call) -> Outcome:
 
 
 def _create(
-    call: Call, name: str, folder: str, words: list[str], *, zipped: bool, verbose: bool, excluded: str
+    call: Call, name: str, folder: str, words: list[str], *, zipped: bool, verbose: bool, excluded: str, onto: bool
 ) -> Outcome:
-    if not words:
+    if not words and not onto:
         return call.wrong("Cowardly refusing to create an empty archive", 2)
-    buffer = io.BytesIO()
+    before = b"" if not onto or call.look(name) is None else raw(call.read(name))
+    if before[:2] == b"\x1f\x8b":
+        return call.wrong("Cannot update compressed archives", 2)
+    buffer = io.BytesIO(before)
     shown: list[str] = []
     inner = Call(call.place, call.argv, call.env, cwd=call.path(folder), now_ns=call.now_ns)
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
+    with tarfile.open(fileobj=buffer, mode="a" if before else "w", format=tarfile.GNU_FORMAT) as archive:
         for word in words:
             if inner.look(word, follow=False) is None:
                 shown_name = f"{word}: Cannot stat" if call.gnu else word.lstrip("/")

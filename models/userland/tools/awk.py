@@ -51,6 +51,7 @@ def awk(call: Call) -> Outcome:
 
 
 def _run(call: Call, text: str, separator: str | None, assigned: list[str], words: list[str]) -> Outcome:
+    machine = None
     try:
         parser = Parser(text)
         rules = parser.program()
@@ -64,7 +65,8 @@ def _run(call: Call, text: str, separator: str | None, assigned: list[str], word
             machine.assign_text(name, unescaped(value))
         code = machine.run(words)
     except (AwkError, RegexError) as problem:
-        return Outcome(stderr=f"{call.name}: {problem}\n", code=2 if call.gnu else 1)
+        printed = "" if machine is None else machine.output()[0]  # what it had said before
+        return Outcome(printed, stderr=f"{call.name}: {problem}\n", code=2 if call.gnu else 1)
     except TooHard:
         return Outcome(stderr=f"{call.name}: regular expression too hard\n", code=2)
     except RecursionError:

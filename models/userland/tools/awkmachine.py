@@ -15,7 +15,7 @@ from simcluster.models.userland.regex import compile_pattern
 from simcluster.models.userland.tools.awkfunctions import called
 from simcluster.models.userland.tools.awkparser import AwkError, Node
 from simcluster.models.userland.tools.awkprinting import printed
-from simcluster.models.userland.tools.awkvalues import Field, indexes, looks_numeric, number, raised
+from simcluster.models.userland.tools.awkvalues import Field, controls, indexes, looks_numeric, number, raised
 
 #: Steps of one program, and functions that may call each other.
 STEPS_MAX, CALLS_MAX = 400_000, 100
@@ -213,7 +213,7 @@ class Machine:
 
     @staticmethod
     def _split_regex(text: str, separator: str) -> list[str]:
-        pattern, found, at, start = compile_pattern(separator, "E"), [], 0, 0
+        pattern, found, at, start = compile_pattern(controls(separator), "E"), [], 0, 0
         while at <= len(text):
             match = pattern.search(text, at)
             if match is None:
@@ -353,7 +353,7 @@ class Machine:
         if not isinstance(value, float):
             return str(value)
         if value == int(value) if math.isfinite(value) else False:
-            return str(int(value)) if abs(value) < 1e18 or self.call.gnu else floating(value, "", 0, 6, "g")
+            return str(int(value)) if abs(value) < 2**63 else floating(value, "", 0, 6, "g")
         if not math.isfinite(value):
             return floating(value, "", 0, 6, "g")
         return self.format([self.variables[form], value])
@@ -501,7 +501,7 @@ class Machine:
 
     def pattern(self, node: Node) -> Any:
         """The pattern that an expression means."""
-        return compile_pattern(node[1] if node[0] == "regex" else self.text(self.value(node)), "E")
+        return compile_pattern(controls(node[1] if node[0] == "regex" else self.text(self.value(node))), "E")
 
     def _assignment(self, node: Node) -> Any:
         _, operator, target, source = node

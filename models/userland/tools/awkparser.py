@@ -309,7 +309,7 @@ class Parser(Tokens):
             sign = self.value
             self._advance()
             self.no_gt = True
-            target = (sign, self._concatenation())
+            target = (sign, self._choice(self._concatenation()))
             self.no_gt = False
         return (word, values, target)
 
@@ -341,7 +341,10 @@ class Parser(Tokens):
         return node
 
     def _ternary(self) -> Node:
-        test = self._or()
+        return self._choice(self._or())
+
+    def _choice(self, test: Node) -> Node:
+        """`? :` after a condition, if it follows."""
         if not self._is("?"):
             return test
         self._advance()

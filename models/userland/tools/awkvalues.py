@@ -9,6 +9,9 @@ from typing import Any
 from simcluster.engine.arithmetic import power
 
 _NUMBER = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*", re.ASCII)
+#: A backslash and what follows it, and the characters that awk writes so.
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_CONTROLS = {"r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 _LEADING = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
@@ -48,3 +51,12 @@ def indexes(node: Any, name: str) -> bool:
             return True
         return any(indexes(each, name) for each in node)
     return False
+
+
+def controls(text: str) -> str:
+    r"""A pattern of awk in which `\r` and its kin, which a regular expression does not know, are the characters.
+
+    >>> controls(r"a\r\\r[\f]") == "a\r" + r"\\r[" + "\f]"
+    True
+    """
+    return _ESCAPED.sub(lambda found: _CONTROLS.get(found[1], found[0]), text)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from simcluster.models.userland.datetimes import read_date
+from simcluster.models.userland.datetimes import formatted, read_date
 from simcluster.models.userland.options import parse
 from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.paths import PATH_MAX, FileError, parent_of
@@ -65,6 +65,9 @@ def copy(call: Call) -> Outcome:
         last = call.path(source).rpartition("/")[2]
         inner = into and not source.endswith("/.")
         end = f"{target.rstrip('/') or ''}/{last}" if inner else target
+        if given.has("parents"):
+            end = f"{target.rstrip('/')}/{source.strip('/')}"
+            _make_above(call, end)
         entry = call.look(source, follow=call.name == "cp" and not given.has("a", "d", "P"))
         if entry is None:
             why = "No such file or directory"
@@ -106,6 +109,14 @@ def copy(call: Call) -> Outcome:
                 f"renamed '{source}' -> '{end}'\n" if call.name == "mv" and call.gnu else f"'{source}' -> '{end}'\n"
             )
     return call.done("".join(out))
+
+
+def _make_above(call: Call, name: str) -> None:
+    """The folders in which a file is to lie."""
+    above = call.path(name).split("/")[:-1]
+    for depth in range(2, len(above) + 1):
+        if call.files.look("/".join(above[:depth])) is None:
+            call.files.make_folder("/".join(above[:depth]))
 
 
 def _transfer(call: Call, source: str, target: str, *, keep: bool) -> None:
@@ -176,6 +187,11 @@ def remove(call: Call) -> Outcome:
         if found.is_folder and not given.has("r", "R") and not (given.has("d") and not call.files.names(path)):
             call.complain(f"cannot remove '{name}': Is a directory" if call.gnu else f"'{name}' is a directory")
             continue
+        if given.has("i") and not given.has("f"):
+            kind = "directory" if found.is_folder else "regular file" if found.size else "regular empty file"
+            call.said.append(f"rm: remove {kind} '{name}'? " if call.gnu else f"rm: remove '{name}'? ")
+            if not ((call.source.line() if call.source is not None else "") or "").lower().startswith("y"):
+                continue
         try:
             call.files.remove(path)
         except FileError as problem:
@@ -234,7 +250,8 @@ def mkdir(call: Call) -> Outcome:
             for each in reversed(todo):
                 call.files.make_folder(each)
                 if given.has("v"):
-                    out.append(f"mkdir: created directory '{name}'\n")
+                    said = f"mkdir: created directory '{name}'" if call.gnu else f"created directory: '{name}'"
+                    out.append(said + "\n")
             if "m" in given.values:
                 mode = changed(0o777, given.values["m"], folder=True)
                 call.files.adorn(path, mode=0o755 if mode is None else mode)
@@ -259,6 +276,17 @@ def touch(call: Call) -> Outcome:
             return call.wrong(f"invalid date format ‘{given.values['d']}’", hint=False)
         start = read_date("now", 0)
         at_ns = (found_at[0] - (start[0] if start else 0)) * 1_000_000_000 + found_at[1]
+    elif "t" in given.values:
+        stamp = re.fullmatch(r"((?:\d\d)?\d\d)?(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d\d))?", given.values["t"])
+        if stamp is None:
+            return call.wrong(f"invalid date format ‘{given.values['t']}’", hint=False)
+        year = stamp[1] or formatted("%Y", call.now_ns)
+        year = year if len(year) == 4 else f"{'19' if year >= '69' else '20'}{year}"
+        text = f"{year}-{stamp[2]}-{stamp[3]} {stamp[4]}:{stamp[5]}:{stamp[6] or '00'}"
+        found_at, start = read_date(text, call.now_ns), read_date("now", 0)
+        if found_at is None:
+            return call.wrong(f"invalid date format ‘{given.values['t']}’", hint=False)
+        at_ns = (found_at[0] - (start[0] if start else 0)) * 1_000_000_000
     elif "r" in given.values:
         found = call.look(given.values["r"])
         at_ns = found.changed_ns if found is not None else at_ns

@@ -13,6 +13,8 @@ from simcluster.models.userland.tools.lines import kept_lines
 
 _LONG = {
     "unified": "u",
+    "context": "C",
+    "ed": "e",
     "brief": "q",
     "recursive": "r",
     "ignore-case": "i",
@@ -35,7 +37,8 @@ _Op = tuple[str, int, int, int, int]
 def diff(call: Call) -> Outcome:
     """How two files or folders differ."""
     args = [f"-U{word[2:]}" if word.startswith("-u") and word[2:].isdigit() else word for word in call.args]
-    given = parse(args, "uqriwbBysNaZ" if call.gnu else "abBdiNqrTstwu", "UWLxI color" if call.gnu else "LSU", _LONG)
+    letters, valued = ("uqriwbBysNaZced", "UWLxIC color") if call.gnu else ("abBdiNqrTstwu", "LSU")
+    given = parse(args, letters, valued, _LONG)
     if given.problem:
         return call.wrong(given.problem, 2)
     if len(given.words) < 2:
@@ -68,6 +71,10 @@ def _compared(call: Call, given: Options, left: str, right: str, out: list[str])
         out.append(f"Files {left} and {right} differ\n")
         return 1
     operations = _operations(*keys)
+    if given.has("B"):
+        operations = [each for each in operations if not _blank(each, lines)]
+        if not operations:
+            return 0
     if given.has("u") or "U" in given.values or not call.gnu:
         context = int(given.values.get("U", "3")[:6] or 3)
         out += [
@@ -79,6 +86,11 @@ def _compared(call: Call, given: Options, left: str, right: str, out: list[str])
         wide = given.values.get("W", "130")
         width = int(wide[:4]) if wide.isdigit() else 130
         out += _side_by_side(operations, lines[0], lines[1], width, common=not given.has("suppress"))
+    elif given.has("e"):
+        out += _script(operations, lines[1])
+    elif given.has("c") or "C" in given.values:
+        out += [f"{sign} {name}\t{_when(call, name)}\n" for sign, name in (("***", left), ("---", right))]
+        out += _in_context(operations, lines[0], lines[1], int(given.values.get("C", "3")[:6] or 3))
     else:
         out += _normal(operations, *lines)
     return 1
@@ -134,15 +146,58 @@ def _normal(operations: list[_Op], a: list[str], b: list[str]) -> list[str]:
     return out
 
 
-def _unified(operations: list[_Op], a: list[str], b: list[str], context: int) -> list[str]:
+def _blank(operation: _Op, lines: list[list[str]]) -> bool:
+    """Whether only empty lines differ."""
+    _, i1, i2, j1, j2 = operation
+    return not any(line.strip() for line in (*lines[0][i1:i2], *lines[1][j1:j2]))
+
+
+def _script(operations: list[_Op], b: list[str]) -> list[str]:
+    """What ed(1) would be told: from the end to the beginning."""
+    out = []
+    for tag, i1, i2, j1, j2 in reversed(operations):
+        out.append(f"{_span(i1, i2)}{ {'replace': 'c', 'delete': 'd', 'insert': 'a'}[tag] }\n")
+        out += [] if tag == "delete" else [*b[j1:j2], ".\n"]
+    return out
+
+
+def _in_context(operations: list[_Op], a: list[str], b: list[str], context: int) -> list[str]:
+    """Both sides of each place, one after the other."""
+    out = []
+    for group in _grouped(operations, context):
+        out.append("***************\n")
+        for side, sign, begins, ends, spans in (
+            (a, "-", "***", "****", [(one[1], one[2], one[0]) for one in group]),
+            (b, "+", "---", "----", [(one[3], one[4], one[0]) for one in group]),
+        ):
+            first, last = max(0, spans[0][0] - context), min(len(side), spans[-1][1] + context)
+            shown = f"{first + 1},{last}" if last - first > 1 else str(last)
+            out.append(f"{begins} {shown} {ends}\n")
+            if any(start < stop for start, stop, _ in spans):
+                at = first
+                for start, stop, tag in spans:
+                    mark = "! " if tag == "replace" else f"{sign} "
+                    out += [_marked("  ", line) for line in side[at:start]]
+                    out += [_marked(mark, line) for line in side[start:stop]]
+                    at = stop
+                out += [_marked("  ", line) for line in side[at:last]]
+    return out
+
+
+def _grouped(operations: list[_Op], context: int) -> list[list[_Op]]:
+    """Differences that are so near that they are shown together."""
     groups: list[list[_Op]] = []
     for operation in operations:
         if groups and operation[1] - groups[-1][-1][2] <= 2 * context:
             groups[-1].append(operation)
         else:
             groups.append([operation])
+    return groups
+
+
+def _unified(operations: list[_Op], a: list[str], b: list[str], context: int) -> list[str]:
     out = []
-    for group in groups:
+    for group in _grouped(operations, context):
         first, last = group[0], group[-1]
         i1, i2 = max(0, first[1] - context), min(len(a), last[2] + context)
         j1, j2 = max(0, first[3] - context), min(len(b), last[4] + context)
@@ -221,7 +276,7 @@ def _folders(call: Call, given: Options, left: str, right: str, out: list[str]) 
 
 def compare(call: Call) -> Outcome:
     """cmp."""
-    given = parse(call.args, "sbl", "nil", {"silent": "s", "quiet": "s"})
+    given = parse(call.args, "sbl", "ni", {"silent": "s", "quiet": "s"})
     if len(given.words) < 2:
         return call.wrong("missing operand after ‘cmp’", 2)
     texts = call.inputs(given.words[:2])
@@ -234,6 +289,13 @@ def compare(call: Call) -> Outcome:
     if given.has("s"):
         return Outcome(code=1)
     line = a[:at].count(b"\n") + 1
+    short_of = min(len(a), len(b))
+    if given.has("l"):
+        wide = len(str(max(len(a), len(b)))) if call.gnu else 0
+        rows = [f"{n + 1:>{wide}} {x:3o} {y:3o}\n" for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y]
+        short = given.words[0 if len(a) < len(b) else 1]
+        said = f"cmp: EOF on {short} after byte {short_of}\n" if call.gnu else f"cmp: EOF on {short}\n"
+        return Outcome("".join(rows), said if len(a) != len(b) else "", 1)
     if at == min(len(a), len(b)):
         short = given.words[0 if len(a) < len(b) else 1]
         inside = a[:at][-1:] != b"\n"

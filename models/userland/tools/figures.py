@@ -53,7 +53,7 @@ def numfmt(call: Call) -> Outcome:
             if wanted in (str(at + 1), "-") or (wanted == "1" and at == 0):
                 blank = word[: len(word) - len(word.lstrip())]
                 shown = _converted(call, word.strip(), given.values)
-                words[at] = word if shown is None else (blank[:1] if at else blank) + shown
+                words[at] = word if shown is None else shown.rjust(len(word)) if at else blank + shown
         if not call.said:
             out.append((sign or "").join(words))
     return call.done("".join(line + "\n" for line in out), failed=2)

@@ -60,6 +60,8 @@ _LONG = {
 
 #: The long options that BusyBox takes, and the end of options.
 _PLAIN = ("--", "--color")
+#: What marks a match, a file's name, a number, and what stands between them (GREP_COLORS' defaults).
+_MATCH, _FILE, _NUMBER, _SIGN = (f"\x1b[{code}m\x1b[K{{}}\x1b[m\x1b[K" for code in ("01;31", "35", "32", "36"))
 
 
 def grep(call: Call) -> Outcome:
@@ -164,6 +166,7 @@ class _Search:
     def __init__(self, call: Call, given: Options, program: Pattern, nothing: bool) -> None:
         self.call = call
         self.given = given
+        self.colours = call.gnu and given.values.get("color") in ("always", "yes", "force")
         self.program = program
         self.nothing = nothing and not given.has("e")  # an empty list of patterns matches nothing
         self.out: list[str] = []
@@ -269,7 +272,9 @@ class _Search:
         if given.has("o"):
             for number in hits if not given.has("v") else ():
                 for start, part in self._parts(lines[number]):
-                    self.out.append(self._head(name, number, offsets[number] + start, ":") + part + end)
+                    self.out.append(
+                        self._head(name, number, offsets[number] + start, ":") + self._coloured(part, ":") + end
+                    )
             return
         last, chosen = -2, dict.fromkeys(hits)
         for hit in hits:
@@ -283,7 +288,8 @@ class _Search:
                 if number > hit and number in chosen:
                     break
                 sign = ":" if number in chosen else "-"
-                self.out.append(self._head(name, number, offsets[number], sign) + lines[number] + end)
+                line = self._coloured(lines[number], sign)
+                self.out.append(self._head(name, number, offsets[number], sign) + line + end)
                 last = number
                 self.last = "x"
 
@@ -296,10 +302,22 @@ class _Search:
             at += len(line.encode("utf-8", "surrogateescape")) + 1
         return found
 
+    def _coloured(self, line: str, sign: str) -> str:
+        """A line with what matches in it marked, if that is asked for and it is one that was looked for."""
+        if not self.colours or sign != ":" or self.given.has("v"):
+            return line
+        out, at = [], 0
+        for start, part in self._parts(line):
+            out += [line[at:start], _MATCH.format(part)]
+            at = start + len(part)
+        return "".join(out) + line[at:]
+
     def _head(self, name: str, number: int, offset: int, sign: str) -> str:
-        head = name + ("\0" if self.given.has("Z") else sign) if name else ""
-        head += f"{number + 1}{sign}" if self.given.has("n") else ""
-        return head + (f"{offset}{sign}" if self.given.has("b") else "")
+        marked = (_FILE, _NUMBER, _SIGN) if self.colours else ("{}", "{}", "{}")
+        shown = marked[2].format(sign)
+        head = marked[0].format(name) + ("\0" if self.given.has("Z") else shown) if name else ""
+        head += marked[1].format(number + 1) + shown if self.given.has("n") else ""
+        return head + (marked[1].format(offset) + shown if self.given.has("b") else "")
 
     def _parts(self, line: str) -> list[tuple[int, str]]:
         found = [(match.start, line[match.start : match.end]) for match in self.program.iterate(line)]

@@ -15,6 +15,7 @@ from simcluster.engine.clock import unix_seconds
 from simcluster.models.userland.outcome import ROOM, Exhausted, Outcome
 from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import Call
+from simcluster.models.userland.tools.jqcolors import coloured
 from simcluster.models.userland.tools.jqlibrary import NATIVES, Halt, library
 from simcluster.models.userland.tools.jqmachine import Break, Machine, Scope, compiled
 from simcluster.models.userland.tools.jqparser import JqSyntaxError
@@ -299,7 +300,11 @@ class _Run:
             text = value
         else:
             indent: int | str = 0 if "c" in flags else "\t" if "tab" in flags else self.options.indent
-            text = written(value, indent, sort="S" in flags, ascii_only="a" in flags)
+            sort = "S" in flags
+            if "C" in flags and "M" not in flags:
+                text = coloured(value, indent, sort=sort)
+            else:
+                text = written(value, indent, sort=sort, ascii_only="a" in flags)
         text += "" if "j" in flags else "\0" if "r0" in flags else "\n"
         self.size += len(text)
         if self.size > 2 * ROOM:

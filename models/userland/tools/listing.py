@@ -6,6 +6,7 @@ from simcluster.models.userland.datetimes import formatted
 from simcluster.models.userland.options import Options, parse
 from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.paths import FileError, Stat
+from simcluster.models.userland.patterns import matches
 from simcluster.models.userland.place import Call, Tool
 from simcluster.models.userland.tools.lines import human
 from simcluster.models.userland.tools.modes import letters_of
@@ -29,6 +30,10 @@ _LONG = {
     "group-directories-first": "K",
     "time": "time",
     "format": "format",
+    "hide": "hide",
+    "ignore": "I",
+    "quote-name": "Q",
+    "width": "w",
 }
 #: Half a year, after which ls shows the year instead of the time.
 _RECENT_NS = 31_556_952 // 2 * 1_000_000_000
@@ -40,7 +45,7 @@ def ls(call: Call) -> Outcome:
         word if word not in ("--color", "--full-time") else {"--color": "--color=auto"}.get(word, "-le")
         for word in call.args
     ]
-    given = parse(args, "1aAlhdrtRSiFsngopCxXUkLHemcuGQNqbBvfZK", "IwT sort color time-style time format", _LONG)
+    given = parse(args, "1aAlhdrtRSiFsngopCxXUkLHemcuGQNqbBvfZK", "IwT sort color time-style time format hide", _LONG)
     if given.problem:
         return call.wrong(given.problem, 2 if call.gnu else 1)
     lister = _Lister(call, given)
@@ -54,12 +59,14 @@ class _Lister:
         self.call = call
         self.given = given
         self.long = given.has("l", "n", "g", "o", "e")
+        self.wide = 1
         self.single: list[tuple[str, Stat]] = []
         self.folders: list[str] = []
 
     def take(self, name: str) -> None:
         """One operand."""
         found = self.call.look(name, follow=not self.long or name.endswith("/")) if name else None
+        found = found or (self.call.look(name, follow=False) if name else None)  # a link that leads nowhere
         if found is None:
             why = "No such file or directory"
             self.call.complain(f"cannot access '{name}': {why}" if self.call.gnu else f"{name}: {why}")
@@ -96,6 +103,8 @@ class _Lister:
         for each in names:
             if each.startswith(".") and not self.given.has("a", "A", "f"):
                 continue
+            if self._left_out(each):
+                continue
             found = self.call.files.look(f"{path.rstrip('/')}/{each}")
             if found is not None:
                 entries.append((each, found))
@@ -108,6 +117,16 @@ class _Lister:
             for each, stat in entries:
                 if stat.is_folder and each not in (".", ".."):
                     self._folder(f"{name.rstrip('/')}/{each}", blocks, True)
+
+    def _left_out(self, name: str) -> bool:
+        hidden = self.given.values.get("hide", "") if not self.given.has("a", "A", "f") else ""
+        return any(pattern and matches(pattern, name) for pattern in (self.given.values.get("I", ""), hidden)) or (
+            self.given.has("B") and name.endswith("~"))  # fmt: skip
+
+    def _named(self, name: str) -> str:
+        if self.given.has("Q"):
+            return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return name
 
     def _sorted(self, entries: list[tuple[str, Stat]]) -> list[tuple[str, Stat]]:
         if self.given.has("U", "f"):
@@ -124,11 +143,12 @@ class _Lister:
         return entries[::-1] if self.given.has("r") else entries
 
     def _rows(self, entries: list[tuple[str, Stat]]) -> str:
+        blocks = [len(str(_blocks(stat))) for _, stat in entries]
+        self.wide = max(blocks, default=1) if self.call.gnu else 6
         if not self.long:
             between = ", " if self.given.has("m") else "\n"
-            return between.join(self._lead(stat) + name + self._sign(stat) for name, stat in entries) + (
-                "\n" if entries else ""
-            )
+            rows = [self._lead(stat) + self._named(name) + self._sign(stat) for name, stat in entries]
+            return between.join(rows) + ("\n" if rows else "")
         numeric = self.given.has("n")
         owners = [("0" if stat.owner == "root" else stat.owner) if numeric else stat.owner for _, stat in entries]
         groups = [("0" if stat.group == "root" else stat.group) if numeric else stat.group for _, stat in entries]
@@ -143,12 +163,14 @@ class _Lister:
             row = f"{self._lead(stat)}{letters_of(stat)} {links[at]:>{wide[0]}} "
             row += "" if self.given.has("g") else f"{owners[at]:<{wide[1]}} "
             row += "" if self.given.has("o", "G") else f"{groups[at]:<{wide[2]}} "
-            out.append(f"{row}{sizes[at]:>{wide[3]}} {self._time(stat)} {name}{target or self._sign(stat)}\n")
+            out.append(
+                f"{row}{sizes[at]:>{wide[3]}} {self._time(stat)} {self._named(name)}{target or self._sign(stat)}\n"
+            )
         return "".join(out)
 
     def _lead(self, stat: Stat) -> str:
         lead = f"{stat.inode:7d} " if self.given.has("i") else ""
-        return lead + (f"{_blocks(stat):>4} " if self.given.has("s") else "")
+        return lead + (f"{_blocks(stat):>{self.wide}} " if self.given.has("s") else "")
 
     def _sign(self, stat: Stat) -> str:
         if self.given.has("F", "p"):

@@ -1,4 +1,4 @@
-"""sort, join, comm, column, shuf, split: lines compared with lines. Source: coreutils 9.1, in the C locale."""
+"""sort, shuf, split: lines compared with lines. Source: coreutils 9.1, in the C locale."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from zlib import crc32
 
 from simcluster.engine.streams import mix
 from simcluster.models.userland.escapes import raw
-from simcluster.models.userland.options import parse
-from simcluster.models.userland.outcome import ROOM, Exhausted, Outcome
+from simcluster.models.userland.options import Options, parse
+from simcluster.models.userland.outcome import Outcome
 from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import Call, Tool
-from simcluster.models.userland.tools.lines import kept_lines, split_lines
+from simcluster.models.userland.tools.lines import kept_lines, size_of, split_lines
 
 _NUMBER = re.compile(r"\s*(-?)(\d*)(?:\.(\d*))?")
 _FLOAT = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -255,127 +255,6 @@ def _version(text: str) -> list[tuple[int, int, str]]:
     return parts
 
 
-def comm(call: Call) -> Outcome:
-    """Lines of the first file, of the second, and of both."""
-    given = parse(
-        call.args, "123iz", " output-delimiter", {"output-delimiter": "output-delimiter", "nocheck-order": "i",
-                                                  "check-order": "i", "total": "i"}
-    )  # fmt: skip
-    if given.problem:
-        return call.wrong(given.problem)
-    between = given.values.get("output-delimiter", "\t")
-    texts = call.inputs(given.words[:2])
-    if len(given.words) < 2 or len(texts) < 2:
-        return call.done() if call.said else call.wrong("missing operand")
-    left, right = (split_lines(text) for _, text in texts)
-    out, a, b = [], 0, 0
-    shift = [0, 0 if given.has("1") else 1, (not given.has("1")) + (not given.has("2"))]
-    while a < len(left) or b < len(right):
-        if b >= len(right) or (a < len(left) and left[a] < right[b]):
-            column, line, a = 0, left[a], a + 1
-        elif a >= len(left) or right[b] < left[a]:
-            column, line, b = 1, right[b], b + 1
-        else:
-            column, line, a, b = 2, left[a], a + 1, b + 1
-        if not given.has(str(column + 1)):
-            out.append(between * int(shift[column]) + line + "\n")
-    return call.done("".join(out))
-
-
-def join(call: Call) -> Outcome:
-    """Lines of two sorted files with the same field."""
-    given = parse(call.args, "i", "t12ojaev")
-    texts = call.inputs(given.words[:2])
-    if len(texts) < 2:
-        return call.done() if call.said else call.wrong("missing operand")
-    sign = given.values.get("t")
-    places = [int(given.values.get(str(n), given.values.get("j", "1"))[:4] or 1) - 1 for n in (1, 2)]
-    tables = [[line.split(sign) if sign else line.split() for line in split_lines(text)] for _, text in texts]
-    alone, between, out = given.values.get("a", given.values.get("v", "")), sign or " ", []
-
-    def row(key: str, left: list[str] | None, right: list[str] | None) -> str:
-        sides = [left, right]
-        if "o" in given.values:
-            chosen = []
-            for spec in re.split(r"[ ,]+", given.values["o"]):
-                side, _, at = spec.partition(".")
-                fields = sides[int(side) - 1] if side in ("1", "2") else None
-                known = fields is not None and at.isdigit() and int(at) <= len(fields)
-                chosen.append(
-                    key
-                    if spec == "0"
-                    else fields[int(at) - 1]
-                    if fields is not None and known
-                    else given.values.get("e", "")
-                )
-            return between.join(chosen)
-        rest = [
-            field
-            for n, fields in enumerate(sides)
-            if fields is not None
-            for at, field in enumerate(fields)
-            if at != places[n]
-        ]
-        return between.join([key, *rest])
-
-    by_key: dict[str, list[list[str]]] = {}
-    for fields in tables[1]:
-        by_key.setdefault(fields[places[1]] if places[1] < len(fields) else "", []).append(fields)
-    seen: dict[str, bool] = {}
-    size = 0
-    for fields in tables[0]:
-        key = fields[places[0]] if places[0] < len(fields) else ""
-        seen[key] = True
-        partners = by_key.get(key, [])
-        if "v" not in given.values:
-            out += [row(key, fields, partner) for partner in partners]
-            size += sum(len(line) + 50 for line in out[len(out) - len(partners) :])  # integers
-            if size > ROOM:
-                raise Exhausted
-        if not partners and alone == "1":
-            out.append(row(key, fields, None))
-    if alone == "2":
-        out += [row(key, None, fields) for key, rows in by_key.items() if key not in seen for fields in rows]
-    return call.done("".join(line + "\n" for line in out))
-
-
-def column(call: Call) -> Outcome:
-    """`column -t`: lines as a table."""
-    given = parse(
-        call.args, "tnxeJ", "soclNRHd", {"table": "t", "separator": "s", "output-separator": "o", "table-columns": "N"}
-    )
-    if given.problem:
-        return call.wrong(given.problem)
-    lines = [line for _, text in call.inputs(given.words) for line in split_lines(text) if line.strip()]
-    if not given.has("t"):
-        width = max(map(len, lines), default=0)
-        across = max(1, 80 // ((width // 8 + 1) * 8)) if lines else 1
-        rows = -(-len(lines) // across)
-        wide = (width // 8 + 1) * 8
-        out = []
-        for at in range(rows):
-            row = lines[at::rows] if rows else []
-            out.append("".join(cell + "\t" * (-(-(wide - len(cell)) // 8)) for cell in row[:-1]) + row[-1] + "\n")
-        return call.done("".join(out))
-    signs = given.values.get("s")
-    table = [
-        re.split(f"[{re.escape(signs)}]" if signs else r"\s+", line.strip() if not signs else line) for line in lines
-    ]
-    if "N" in given.values:
-        table.insert(0, given.values["N"].split(","))
-    widths: list[int] = []
-    for row in table:
-        widths += [0] * (len(row) - len(widths))
-        widths = [max(width, len(row[at])) if at < len(row) else width for at, width in enumerate(widths)]
-    between = given.values.get("o", "  ")
-    out = []
-    for row in table:
-        full = row + [""] * (len(widths) - len(row))
-        cells = [cell.ljust(widths[at]) if at < len(widths) - 1 else cell for at, cell in enumerate(full)]
-        out.append(between.join(cells).rstrip() if "o" not in given.values else between.join(cells))
-    return call.done("".join(line + "\n" for line in out))
-
-
 def shuf(call: Call) -> Outcome:
     """Lines in a random order."""
     given = parse(call.args, "erz", "nio", {"head-count": "n", "input-range": "i", "echo": "e", "repeat": "r"})
@@ -396,26 +275,58 @@ def shuf(call: Call) -> Outcome:
 
 def split(call: Call) -> Outcome:
     """Pieces of a file, in files of their own."""
-    given = parse(call.args, "d", "lbaCn", {"lines": "l", "bytes": "b", "numeric-suffixes": "d", "suffix-length": "a"})
+    long = {"lines": "l", "bytes": "b", "numeric-suffixes": "d", "suffix-length": "a", "number": "n",
+            "hex-suffixes": "x", "additional-suffix": "additional", "verbose": "verbose", "line-bytes": "C",
+            }  # fmt: skip
+    args = [f"-l{word[1:]}" if re.fullmatch(r"-\d+", word) else word for word in call.args]
+    given = parse(args, "dex", "lbaCn additional", long)
+    if given.problem:
+        return call.wrong(given.problem)
     texts = call.inputs(given.words[:1], "cannot open '{name}' for reading: {problem}")
     if call.said:
         return call.done()
     text, prefix = texts[0][1], given.words[1] if len(given.words) > 1 else "x"
-    if "b" in given.values:
-        size = max(1, int(given.values["b"][:9])) if given.values["b"].isdigit() else 1 << 20
-        pieces = [text[at : at + size] for at in range(0, len(text), size)]
-    else:
-        count = max(1, int(given.values.get("l", "1000")[:9] or 1000)) if given.values.get("l", "1").isdigit() else 1000
-        lines = kept_lines(text)
-        pieces = ["".join(lines[at : at + count]) for at in range(0, len(lines), count)]
-    for at, piece in enumerate(pieces[:676]):
-        name = f"{at:02d}" if given.has("d") else chr(97 + at // 26) + chr(97 + at % 26)
+    pieces = _pieces(text, given)
+    if pieces is None:
+        return call.wrong("invalid number of lines", hint=False)
+    size, out = int(given.values["a"][:2] or 2) if given.values.get("a", "").isdigit() else 2, []
+    for at, piece in enumerate(pieces[: 26**size]):
+        if given.has("d"):
+            name = f"{at + int(given.values.get('d', '0')[:4] or 0):0{size}d}"
+        else:
+            letters = "".join(chr(97 + at // 26**place % 26) for place in range(size - 1, -1, -1))
+            name = f"{at:0{size}x}" if given.has("x") else letters
+        name = prefix + name + given.values.get("additional", "")
         try:
-            call.files.write(call.path(prefix + name), piece)
+            call.files.write(call.path(name), piece)
         except FileError as problem:
-            call.complain(f"{prefix}{name}: {problem}")
+            call.complain(f"{name}: {problem}")
             break
-    return call.done()
+        out.append(f"creating file '{name}'\n" if given.has("verbose") else "")
+    return call.done("".join(out))
 
 
-TOOLS: dict[str, Tool] = {"column": column, "comm": comm, "join": join, "shuf": shuf, "sort": sort, "split": split}
+def _pieces(text: str, given: Options) -> list[str] | None:
+    """What a text is cut into; None if it cannot be said how."""
+    number = given.values.get("n", "")
+    if number:
+        whole, by_line = number.rpartition("/")[2], number.startswith("l/")
+        if not whole.isdigit() or not 0 < int(whole[:6]) <= 10_000:
+            return None
+        count, data = int(whole[:6]), raw(text)
+        ends = [len(data) // count * n for n in range(1, count)] + [len(data)]
+        if by_line:
+            ends = [end if end in (0, len(data)) else (data.find(b"\n", end - 1) + 1 or len(data)) for end in ends]
+        starts = [0, *ends[:-1]]
+        return [data[a:b].decode("utf-8", "surrogateescape") for a, b in zip(starts, ends, strict=True)]
+    if "b" in given.values:
+        step = size_of(given.values["b"])
+        return None if not step else [text[at : at + step] for at in range(0, len(text), step)]
+    many = given.values.get("l", "1000")
+    if not many.isdigit() or not int(many[:9]):
+        return None
+    lines = kept_lines(text)
+    return ["".join(lines[at : at + int(many[:9])]) for at in range(0, len(lines), int(many[:9]))]
+
+
+TOOLS: dict[str, Tool] = {"shuf": shuf, "sort": sort, "split": split}

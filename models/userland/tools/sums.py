@@ -1,4 +1,4 @@
-"""Checksums, encodings and dumps of bytes: md5sum, base64, od, xxd and their kin."""
+"""Checksums, encodings and dumps of bytes: md5sum, base64 and their kin."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def checksum(call: Call) -> Outcome:
         call.args,
         "cbtwzs",
         "",
-        {"check": "c", "quiet": "q", "status": "s", "binary": "b", "text": "t", "ignore-missing": "i"},
+        {"tag": "tag", "check": "c", "quiet": "q", "status": "s", "binary": "b", "text": "t", "ignore-missing": "i"},
     )
     if given.problem:
         return call.wrong(given.problem)
@@ -39,15 +39,28 @@ def checksum(call: Call) -> Outcome:
     out = []
     for name, text in call.inputs(given.words):
         digest = hashlib.new(_HASHES[call.name], raw(text), usedforsecurity=False).hexdigest()
-        out.append(f"{digest}  {name}\n")
+        if given.has("tag"):
+            out.append(f"{_HASHES[call.name].upper().replace('BLAKE2B', 'BLAKE2b')} ({name}) = {digest}\n")
+        else:
+            out.append(f"{digest} {'*' if given.has('b') and call.gnu else ' '}{name}\n")
     return call.done("".join(out))
 
 
 def _checked(call: Call, names: list[str], *, quiet: bool, silent: bool) -> Outcome:
-    out, wrong, gone = [], 0, 0
-    for _, text in call.inputs(names):
-        for line in split_lines(text):
-            match = re.fullmatch(r"([0-9a-f]+) [ *](.+)", line)
+    out, wrong, gone, missing, warned = [], 0, 0, 0, list[str]()
+    texts = call.inputs(names)
+    opened = len(call.said)  # what could not be
+    size = 2 * hashlib.new(_HASHES[call.name], usedforsecurity=False).digest_size
+    for source, text in texts:
+        lines = [re.fullmatch(rf"([0-9a-f]{{{size}}}) [ *](.+)", line) or _tagged(line) for line in split_lines(text)]
+        if not any(lines):
+            gone += 1
+            shown = "'standard input'" if source == "-" else source
+            warned.append(f"{call.name}: {shown}: no properly formatted checksum lines found\n")
+        elif None in lines:
+            call.complain(f"WARNING: {lines.count(None)} line{'s are' if lines.count(None) > 1 else ' is'} "
+                          "improperly formatted")  # fmt: skip
+        for match in lines:
             if match is None:
                 continue
             try:
@@ -55,18 +68,22 @@ def _checked(call: Call, names: list[str], *, quiet: bool, silent: bool) -> Outc
             except FileError as problem:
                 call.complain(f"{match[2]}: {problem}")
                 out.append(f"{match[2]}: FAILED open or read\n")
-                gone += 1
+                missing += 1
                 continue
             wrong += digest != match[1]
             if digest != match[1] or not quiet:
                 out.append(f"{match[2]}: {'OK' if digest == match[1] else 'FAILED'}\n")
-    if gone:
-        call.complain(f"WARNING: {gone} listed file{'s' if gone > 1 else ''} could not be read")
+    if missing:
+        call.complain(f"WARNING: {missing} listed file{'s' if missing > 1 else ''} could not be read")
     if wrong:
         call.complain(f"WARNING: {wrong} computed checksum{'s' if wrong > 1 else ''} did NOT match")
-    return Outcome(
-        "" if silent else "".join(out), "" if silent else "".join(call.said), int(bool(wrong or gone or call.said))
-    )
+    errors = "".join(warned) + ("" if silent else "".join(call.said))
+    return Outcome("" if silent else "".join(out), errors, int(bool(wrong or gone or missing or opened)))
+
+
+def _tagged(line: str) -> re.Match[str] | None:
+    """A line as `--tag` writes it, with the same groups as the usual one: digest, name."""
+    return re.fullmatch(r"\w+ \((?=.*\) = ([0-9a-f]+)$)(.+)\) = [0-9a-f]+", line)
 
 
 def base64(call: Call) -> Outcome:
@@ -143,112 +160,10 @@ def _table() -> tuple[int, ...]:
 _TABLE = _table()
 
 
-def od(call: Call) -> Outcome:
-    """Bytes in octal and other forms."""
-    given = parse(
-        call.args,
-        "cbxdov",
-        "AtNjw",
-        {"format": "t", "address-radix": "A", "read-bytes": "N", "skip-bytes": "j", "width": "w"},
-    )
-    if given.problem:
-        return call.wrong(given.problem)
-    texts = call.inputs(given.words)
-    data = b"".join(raw(text) for _, text in texts)
-    skip = int(given.values.get("j", "0")[:9] or 0)
-    data = data[skip : skip + int(given.values["N"][:9]) if given.values.get("N", "").isdigit() else None]
-    kind = given.values.get("t") or (
-        "c" if given.has("c") else "o1" if given.has("b") else "x2" if given.has("x") else "o2"
-    )
-    base = given.values.get("A", "o")[:1]
-    size = 1 if kind[0] in "ca" else int(kind[1:2]) if kind[1:2].isdigit() else 4
-    cell = {
-        "x": size * 2 + 1,
-        "o": {1: 4, 2: 7, 4: 12}.get(size, 23),
-        "d": {1: 5, 2: 7, 4: 12}.get(size, 21),
-        "u": {1: 4, 2: 6, 4: 11}.get(size, 21),
-    }.get(kind[0], 4)
-    out = []
-    for at in range(0, len(data), 16):
-        row, cells = data[at : at + 16], []
-        for start in range(0, len(row), size):
-            number = int.from_bytes(row[start : start + size].ljust(size, b"\0"), "little", signed=kind[0] == "d")
-            shown = (
-                _named(number)
-                if kind[0] in "ca"
-                else f"{number:0{size * 2}x}"
-                if kind[0] == "x"
-                else f"{number:0{cell - 1}o}"
-                if kind[0] == "o"
-                else str(number)
-            )
-            cells.append(shown.rjust(cell))
-        out.append(_address(at + skip, base) + "".join(cells) + "\n")
-    if base != "n":
-        out.append(_address(len(data) + skip, base) + "\n")
-    return call.done("".join(out))
-
-
-def _address(at: int, base: str) -> str:
-    return "" if base == "n" else f"{at:07d}" if base == "d" else f"{at:06x}" if base == "x" else f"{at:07o}"
-
-
-def _named(code: int) -> str:
-    known = {0: "\\0", 7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r"}
-    return known.get(code) or (chr(code) if 32 <= code < 127 else f"{code:03o}")
-
-
-def xxd(call: Call) -> Outcome:
-    """Bytes in hexadecimal: xxd, and hexdump with and without -C."""
-    given = parse(call.args, "prCvu", "lcsgn", {})
-    if given.problem:
-        return call.wrong(given.problem)
-    texts = call.inputs(given.words)
-    data = b"".join(raw(text) for _, text in texts)
-    if call.name == "xxd" and given.has("r"):
-        digits = "".join(
-            re.sub(r"^\s*[0-9a-fA-F]+:|  .*$", "", line) if not given.has("p") else line
-            for line in data.decode("latin-1").split("\n")
-        )
-        digits = re.sub(r"[^0-9a-fA-F]", "", digits)
-        return call.done(bytes.fromhex(digits[: len(digits) // 2 * 2]).decode("utf-8", "surrogateescape"))
-    limit = given.values.get("l") or given.values.get("n") or ""
-    data = data[: int(limit[:9])] if limit.isdigit() else data
-    if given.has("p"):
-        return call.done("".join(data[at : at + 30].hex() + "\n" for at in range(0, len(data), 30)))
-    out, before = [], b""
-    for at in range(0, len(data), 16):
-        row = data[at : at + 16]
-        text = "".join(chr(code) if 32 <= code < 127 else "." for code in row)
-        if call.name == "xxd":
-            pairs = " ".join(row[n : n + 2].hex() for n in range(0, len(row), 2))
-            out.append(f"{at:08x}: {pairs:<39}  {text}\n")
-            continue
-        if row == before and len(row) == 16 and not given.has("v"):
-            out += [] if out[-1] == "*\n" else ["*\n"]
-            continue
-        before = row
-        if given.has("C") or call.name == "hd":
-            halves = "  ".join(" ".join(f"{code:02x}" for code in row[n : n + 8]) for n in (0, 8))
-            out.append(f"{at:08x}  {halves:<48}  |{text}|\n")
-        else:
-            words = " ".join(
-                f"{int.from_bytes(row[n : n + 2].ljust(2, bytes(1)), 'little'):04x}" for n in range(0, len(row), 2)
-            )
-            out.append(f"{at:07x} {words:<39}".rstrip() + "\n")
-    if call.name != "xxd" and data:
-        out.append(f"{len(data):08x}\n" if given.has("C") or call.name == "hd" else f"{len(data):07x}\n")
-    return call.done("".join(out))
-
-
 TOOLS: dict[str, Tool] = {
     **dict.fromkeys(_HASHES, checksum),
     "base32": base64,
     "base64": base64,
     "cksum": cksum,
-    "hd": xxd,
-    "hexdump": xxd,
-    "od": od,
     "sum": cksum,
-    "xxd": xxd,
 }

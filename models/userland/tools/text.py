@@ -11,6 +11,7 @@ from simcluster.models.userland.options import Options, parse
 from simcluster.models.userland.outcome import FOREVER_NS, ROOM, Exhausted, Outcome, fitting
 from simcluster.models.userland.paths import FileError
 from simcluster.models.userland.place import ENDLESS, PIPE_BYTES, Call, Tool, endless
+from simcluster.models.userland.regex import compile_pattern
 from simcluster.models.userland.tools.lines import kept_lines, size_of, split_lines
 
 
@@ -290,6 +291,7 @@ def uniq(call: Call) -> Outcome:
             "skip-chars": "s",
             "check-chars": "w",
             "all-repeated": "D",
+            "group": "group",
         },
     )
     if given.problem:
@@ -310,7 +312,10 @@ def uniq(call: Call) -> Outcome:
         else:
             groups.append((key(line), [line]))
     out = []
-    for _, lines in groups:
+    for at, (_, lines) in enumerate(groups):
+        if given.has("group"):
+            out += ["\n"] * (at > 0) + [line + "\n" for line in lines]
+            continue
         if (given.has("d", "D") and len(lines) < 2) or (given.has("u") and len(lines) > 1):
             continue
         if given.has("D"):
@@ -401,34 +406,6 @@ def _spans(text: str, gnu: bool, unit: str) -> tuple[list[tuple[int, int]] | Non
     return spans, ""
 
 
-def paste(call: Call) -> Outcome:
-    """Lines of files side by side, or with `-s` of one after the other."""
-    given = parse(call.args, "sz", "d", {"serial": "s", "delimiters": "d"})
-    if given.problem:
-        return call.wrong(given.problem)
-    signs = (
-        re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t", "0": ""}.get(m[1], m[1]), given.values.get("d", "\t")) or "\0"
-    )
-    signs = "" if given.values.get("d") in ("", "\\0") else signs
-    names = given.words or ["-"]
-    if names.count("-") > 1:
-        lines = split_lines(call.stdin())
-        columns = [lines[at :: names.count("-")] for at in range(names.count("-"))]
-    else:
-        columns = [split_lines(text) for _, text in call.inputs(given.words)]
-    if given.has("s"):
-        return call.done("".join(_pasted(column, signs) + "\n" for column in columns))
-    rows = max(map(len, columns), default=0)
-    out = [_pasted([column[at] if at < len(column) else "" for column in columns], signs) + "\n" for at in range(rows)]
-    return call.done("".join(out))
-
-
-def _pasted(items: list[str], signs: str) -> str:
-    return "".join(
-        item + (signs[at % len(signs)] if at < len(items) - 1 and signs else "") for at, item in enumerate(items)
-    )
-
-
 def nl(call: Call) -> Outcome:
     """Number lines."""
     given = parse(call.args, "p", "bwsvinfhd")
@@ -436,11 +413,13 @@ def nl(call: Call) -> Outcome:
         return call.wrong(given.problem)
     style, width = given.values.get("b", "t"), int(given.values.get("w", "6")[:3] or 6)
     number, step, sign = int(given.values.get("v", "1")), int(given.values.get("i", "1")), given.values.get("s", "\t")
+    shaped = compile_pattern(style[1:], "B") if style[:1] == "p" else None
     form = {"ln": "<", "rn": ">", "rz": "0>"}.get(given.values.get("n", "rn"), ">")
     out = []
     for _, text in call.inputs(given.words):
         for line in kept_lines(text):
-            if style == "a" or (style == "t" and line != "\n"):
+            numbered = shaped.search(line.rstrip("\n")) is not None if shaped is not None else line != "\n"
+            if style == "a" or (style[:1] in "tp" and numbered):
                 out.append(f"{number:{form}{width}d}{sign}{line}")
                 number += step
             else:
@@ -528,7 +507,6 @@ TOOLS: dict[str, Tool] = {
     "fold": fold,
     "head": head,
     "nl": nl,
-    "paste": paste,
     "rev": rev,
     "tac": tac,
     "tail": tail,

@@ -43,6 +43,7 @@ def tr(call: Call) -> Outcome:
     if given.has("d"):
         text = "".join(char for char in text if (char in inside) == complement)
     elif second:
+        first = first[: len(second)] if given.has("t") else first
         second += second[-1] * (len(first) - len(second))
         if complement:
             text = "".join(char if char in inside else second[-1] for char in text)

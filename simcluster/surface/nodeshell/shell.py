@@ -178,6 +178,11 @@ class LoginPlace:
             return f"/usr/bin/{base}"
         return str(self._inner.located(name))
 
+    def dial(self, host: str, port: int) -> tuple[str, int]:
+        """What becomes of a connection, and how long that takes."""
+        found: tuple[str, int] = self._inner.dial(host, port)
+        return found
+
     def draw(self) -> int:
         """Random bits."""
         return int(self._inner.draw())

@@ -50,7 +50,7 @@ FILES = {
 }  # fmt: skip
 
 #: List of recorded lines -> the files in the folder in which they run.
-LISTS = {"commands": FILES, "operators": {**FILES, **operatorfiles.FILES}, "dense": {**FILES, **operatorfiles.FILES}}
+LISTS = {"commands": FILES} | {name: {**FILES, **operatorfiles.FILES} for name in ("operators", "dense", "oneliners")}
 
 
 def _start() -> int:

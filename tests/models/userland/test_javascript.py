@@ -44,12 +44,38 @@ def test_values(source: str, value: Any) -> None:
         ("x =", "SyntaxError", "Unexpected token (1:3)\n\n> 1 | x =\n    |    ^\n  2 |"),
         ("(function f() { f() })()", "RangeError", "Maximum call stack size exceeded"),
         ("(" * 4000, "RangeError", "Maximum call stack size exceeded"),
+        ("db().x()", "ReferenceError", "db is not defined"),
+        ("Math.max().x()", "TypeError", "Math.max(...).x is not a function"),
     ],
 )
 def test_mistakes(source: str, kind: str, said: str) -> None:
     with pytest.raises(ScriptError) as caught:
         evaluate(source, {})
     assert (caught.value.kind, caught.value.text) == (kind, said)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("f(", "Unexpected token (1:2)"), ("f(1", 'Unexpected token, expected "," (1:3)'),
+        ("foo bar", "Missing semicolon. (1:3)"), ("1;\nf(1))", "Missing semicolon. (2:4)"),
+        ("f({a: 1)", 'Unexpected token, expected "," (1:7)'), ("if (x {", 'Unexpected token, expected ")" (1:6)'),
+        ("'abc", "Unterminated string constant. (1:0)"), ("x = #1", "Unexpected character '#'. (1:4)"),
+        ("x = /abc", "Unterminated regular expression. (1:5)"), ("`abc", "Unterminated template. (1:1)"),
+        ("if (x) { y z }", "Missing semicolon. (1:10)"), ("}", "Unexpected token (1:0)"),
+        ("var 1a", "Identifier directly after number. (1:5)"), ("[1, 2", 'Unexpected token, expected "," (1:5)'),
+    ],
+)  # fmt: skip
+def test_mistakes_of_the_grammar_are_worded_as_babel_does(source: str, said: str) -> None:
+    with pytest.raises(ScriptError) as caught:
+        evaluate(source, {})
+    assert (caught.value.kind, caught.value.text.split("\n")[0]) == ("SyntaxError", said)
+
+
+@pytest.mark.parametrize("source", ["x" * 300_000, "1+" * 60_000 + "1"])
+def test_who_is_too_long_to_be_parsed_is_not(source: str) -> None:
+    with pytest.raises(Unsupported):
+        evaluate(source, {})
 
 
 @pytest.mark.parametrize(

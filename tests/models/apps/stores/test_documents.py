@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from simcluster.engine import SECOND, Simulation
-from simcluster.models.apps.stores.documents import DocumentError, aggregated, changed, inspected, matches, ordered
-from simcluster.models.apps.stores.mongosyntax import chained
+from simcluster.models.apps.stores.documents import (
+    DocumentError,
+    aggregated,
+    changed,
+    inspected,
+    matches,
+    ordered,
+    plain,
+    tojson,
+)
 from simcluster.models.apps.stores.redisdata import WRONG_TYPE, RedisData
 
 DOCS = [
@@ -52,8 +60,16 @@ def test_pipelines() -> None:
 
 def test_how_mongosh_prints() -> None:
     assert inspected({"a": "it's", "b-c": [1, 2.5, None]}) == "{ a: \"it's\", 'b-c': [ 1, 2.5, null ] }"
-    assert chained("db.a.b.find({x: ')'}).sort({y: 1})") == ("a.b", [("find", "{x: ')'}"), ("sort", "{y: 1}")])
-    assert chained("db.x") is None
+
+
+def test_how_the_old_shell_prints() -> None:
+    doc = {"_id": {"$oid": "a" * 24}, "a": [1, {"b": None}], "c": {}}
+    assert plain(doc) == f'{{ "_id" : ObjectId("{"a" * 24}"), "a" : [ 1, {{ "b" : null }} ], "c" : {{  }} }}'
+    assert tojson({"ok": 1}) == '{ "ok" : 1 }'
+    assert tojson(doc) == (
+        f'{{\n\t"_id" : ObjectId("{"a" * 24}"),\n\t"a" : [\n\t\t1,\n\t\t{{\n\t\t\t"b" : null\n\t\t}}\n\t],'
+        '\n\t"c" : {\n\t\t\n\t}\n}'
+    )
 
 
 def test_redis_types_times_and_refusals() -> None:

@@ -299,3 +299,49 @@ def test_one_thread_writes_the_journal() -> None:
     assert storage is not None
     assert storage.totals["fsyncs"] < 60  # a flush takes seconds: what comes meanwhile goes with the next
     assert storage.totals["log_bytes"] > 0
+
+
+def test_what_is_typed_goes_on_after_a_mistake() -> None:
+    made = bench(image="mongo:7.0")
+    typed = "use shop\ndb.n.insertOne({_id: 1})\nfoo\nvar x = 2\ndb.n.find()\nit\nexit\nprint('never')\n"
+    said = made.store().run_with_input(("mongosh", "--quiet"), typed)
+    assert said is not None
+    assert said.code == 0
+    assert said.stdout == (
+        "switched to db shop\n{ acknowledged: true, insertedId: 1 }\nReferenceError: foo is not defined\n"
+        "[ { _id: 1 } ]\nno cursor\n"
+    )
+    last = made.store().run(("mongosh", "--quiet", "--eval", "db.version(); var y = 1; 1 + y"))
+    assert last is not None
+    assert last.stdout == "2\n"
+
+
+def test_the_old_shell_prints_in_its_own_way() -> None:
+    made = bench()
+
+    def said(code: str) -> str:
+        answer = made.store().run(("mongo", "--quiet", "--eval", code))
+        assert answer is not None
+        return answer.stdout
+
+    assert said("db.n.insert({_id: 1})") == 'WriteResult({ "nInserted" : 1 })\n'
+    assert said("db.n.insert({_id: 1}, {x: 1})").startswith("uncaught exception: Error: E11000 duplicate key error")
+    assert said("db.n.update({_id: 1}, {$set: {a: 2}})") == (
+        'WriteResult({ "nMatched" : 1, "nUpserted" : 0, "nModified" : 1 })\n'
+    )
+    assert said("db.n.find()") == '{ "_id" : 1, "a" : 2 }\n'
+    assert said("db.n.find().toArray()") == '[ { "_id" : 1, "a" : 2 } ]\n'
+    assert said("db.n.remove({}).nRemoved") == "1\n"
+    assert said("db.n.nope()") == "uncaught exception: TypeError: db.n.nope is not a function :\n@(shell eval):1:1\n"
+    assert said("db.n.drop()") == "true\n"
+    assert said("db.n.drop()") == "false\n"
+
+
+def test_a_first_script_that_fails_ends_the_container() -> None:
+    made = StoreBench()
+    made.catalog.add(Application.model_validate(SHOP))
+    scripts = Mount("/docker-entrypoint-initdb.d", "configMap", (("init.js", "db.x.nope()"),), True, "scripts")
+    made.run_pod("store", "mongo:7.0", mounts=(made.volume("/data/db"), scripts))
+    made.run(3)
+    assert made.container("store").exit_code == 1
+    assert "TypeError: db.x.nope is not a function" in made.text()

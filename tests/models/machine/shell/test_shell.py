@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -98,6 +99,22 @@ def executed(container: Container, argv: list[str]) -> tuple[str, str, int]:
     result = execute.run(container, argv)
     assert result is not None, argv
     return result[:3]
+
+
+@pytest.mark.parametrize(
+    ("image", "shell", "said"),
+    [
+        ("debian:12", "bash", "y\nbash: line 1: nope: command not found\n"),
+        ("debian:12", "sh", "sh: 1: declare: not found\n\nsh: 1: nope: not found\n"),
+        ("busybox:1.36", "sh", "sh: declare: not found\n\nsh: nope: not found\n"),
+    ],
+)
+def test_which_shell_answers_is_the_image_and_the_command(image: str, shell: str, said: str) -> None:
+    container = make("sleep", "99")
+    container.spec = replace(container.spec, image=image)
+    script = "declare -A m=([x]=y) 2>&1; echo ${m[x]}; nope 2>&1" if shell == "bash" else (
+        "declare -A m 2>&1; echo $m; nope 2>&1")  # fmt: skip
+    assert executed(container, [shell, "-c", script])[0] == said
 
 
 def run(script: str, seconds: float = 3600, **more: Any) -> Container:
