@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -59,7 +61,12 @@ class FamilyCases(Content):
 
 def cases_of(family: str) -> FamilyCases:
     """The cases of a family; none without a file. Raises ContentError."""
-    path = registry.folder_of(family) / "cases.yaml"
+    return _cases_in(registry.folder_of(family) / "cases.yaml")
+
+
+@cache
+def _cases_in(path: Path) -> FamilyCases:
+    """Read once in a process, in which files of the package do not change."""
     return load_content(path, FamilyCases) if path.is_file() else FamilyCases()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ _REACH = 8
 _LIST_REACH = 14
 #: A member of such a list has so many words; half as many where only commas join them.
 _ITEM_WORDS = 4
+#: What ends something that was so: "not labelled any longer".
+_ANY_MORE = frozenset(["longer", "more", "anymore"])
 #: Marks that no list goes over.
 _ENDS = frozenset([";", ".", "(", ")", ":", "->", "=>", "→", "—", "–", "but"])
 
@@ -160,7 +163,11 @@ def denied(hit: Hit, hits: Sequence[Hit], found: Sequence[Token], inside: frozen
 
 def _ended(denial: Hit, found: Sequence[Token]) -> bool:
     """Whether it says that something was so and is not any more, which denies nothing: "no longer grants"."""
-    return denial.phrase == "no" and [token.text for token in found[denial.end : denial.end + 1]] == ["longer"]
+    behind = [token.text for token in found[denial.end : segment(denial.end, found)]]
+    if denial.phrase == "no" and behind[:1] == ["longer"]:
+        return True
+    more = itertools.pairwise([*behind, ""])
+    return any(one == "anymore" or (one == "any" and other in _ANY_MORE) for one, other in more)
 
 
 def segment(end: int, found: Sequence[Token]) -> int:

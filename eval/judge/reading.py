@@ -24,6 +24,7 @@ from simcluster.eval.judge.lexicon import telling
 from simcluster.eval.judge.sentence import Evidence, Sentence
 from simcluster.eval.judge.tokens import normal, sentences
 from simcluster.eval.judge.vocabulary import cues, hints_of, patterns_of, topics_of, vocabulary, words
+from simcluster.eval.judge.weighing import MUCH, SURELY, TIMES, in_order, leaves_a_choice, speaks_of, spoken, weighed
 
 #: Sentences with something in them that are read; nobody needs as many to name a cause.
 SENTENCES_MAX = 150
@@ -206,7 +207,10 @@ def _parsed(text: str, known: Roster, reading: Reading) -> list[Sentence]:
         if one.heading:
             section = one.label
             continue
-        if one.hits or one.mentions:
+        if one.hits or one.mentions or spoken(one):
+            one.evidence, fine = weighed(one), in_order(one)
+            one.affirmed = tuple(name for name in one.affirmed if name not in fine)
+            one.exonerated = (*one.exonerated, *fine)
             parsed.append(one)
     return parsed
 
@@ -238,18 +242,50 @@ class _Claims:
         fit = {one.family for one in found if one.role in ("cause", "said") and self._fits(one)}
         found = [one._replace(role="aside") if one.role in ("cause", "said") and self._strays(one, fit) else one
                  for one in found]  # fmt: skip
+        found = self._from_what(self._by_the_way(found))
         if any(one.role in ("cause", "said", "aside") and one.family != "crash" for one in found):
             return found
-        for tier in ("topics", "hints"):
-            spoken = self._given([getattr(sentence, tier) for sentence in self._parsed])
-            denied = {one.family for one in (*found, *spoken) if one.role == "denied"}
-            said = [one for one in spoken if one.role in ("cause", "said") and one.family not in denied]
-            said = said or [one for one in spoken if one.role == "aside" and one.family not in denied]
+        for tier in ("learned", "topics", "hints"):
+            heard = self._given([spoken(one) if tier == "learned" else getattr(one, tier) for one in self._parsed])
+            denied = {one.family for one in (*found, *heard) if one.role == "denied"}
+            said = [one for one in heard if one.role in ("cause", "said") and one.family not in denied]
+            said = said or [one for one in heard if one.role == "aside" and one.family not in denied]
             said = [one for one in said if self._has(one)]
             meant = _most({one.family: sum(other.family == one.family for other in said) for one in said})  # integers
             if meant and not (tier == "topics" and len({one.family for one in said}) > 1):
                 return [*found, *(one for one in said if one.family == meant)]
         return found
+
+    def _by_the_way(self, found: list[Stated]) -> list[Stated]:
+        """What is claimed, without what the text hardly speaks of beside another."""
+        much = speaks_of(self._parsed)
+        claimed = {one.family for one in found if one.role in ("cause", "said")}
+        most = max((much.get(name, 0) for name in claimed), default=0)
+        most = 0 if any(map(leaves_a_choice, self._parsed)) else most
+        few = {name for name in claimed if most >= MUCH and much.get(name, 0) * TIMES < most}
+        return [one._replace(role="aside") if one.role == "said" and one.family in few else one for one in found]
+
+    def _from_what(self, found: list[Stated]) -> list[Stated]:
+        """What is claimed, and what a clause surely speaks of without naming it, if all that follows from it."""
+        claimed = {one.family for one in found if one.role in ("cause", "said")}
+        denied = {one.family for one in found if one.role == "denied"}
+        surely = self._given([spoken(one, SURELY) for one in self._parsed]) if claimed else []
+        families = vocabulary().families
+        known = {name for name, one in families.items() if {*one.kinds} and {*one.kinds} <= words("specific")}
+        origins = [
+            one for one in surely if one.role in ("cause", "said") and one.family not in claimed | denied | known
+        ]
+        much = speaks_of(self._parsed)
+        return [
+            *found,
+            *(
+                one
+                for one in origins
+                if claimed <= {*families[one.family].consequences}
+                and one.owners
+                and all(much.get(one.family, 0) >= much.get(name, 0) for name in claimed)
+            ),
+        ]
 
     def _given(self, named: Sequence[Sequence[Evidence]]) -> list[Stated]:
         found, first = [], dict[str, tuple[str, ...]]()
@@ -312,9 +348,8 @@ class _Claims:
 
     def _its_own(self, sentence: Sentence, one: Evidence) -> bool:
         """Whether what only a node can have is said to be done by a workload: "frontend uses 380 % CPU"."""
-        if sentence.found[one.start].text not in words("spends"):
-            return False
-        doing = [m for m in sentence.mentions if m.end == one.start and m.sure and not m.address]
+        spends = {at for at in range(one.start, one.end) if sentence.found[at].text in words("spends")}
+        doing = [m for m in sentence.mentions if m.end in spends and m.sure and not m.address]
         return vocabulary().families[one.family].kinds == ("Node",) and any(
             "Node" not in self._known.kinds[m.name] for m in doing
         )

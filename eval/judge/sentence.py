@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
 from simcluster.eval.judge.entities import Roster
@@ -64,6 +64,10 @@ _ARROWS = frozenset(["->", "=>", "→"])
 _LABEL_WORDS = 6
 #: Words that may follow a label's own: "effect on the shop", "kernel log of worker-2".
 _LABEL_MORE = 4
+#: Kinds of objects that run or lead to what runs.
+_WORKLOADS = frozenset(["Deployment", "Service", "StatefulSet", "DaemonSet"])
+#: Marks between which a clause stands.
+BREAKS = frozenset([",", "(", ")", ":", ";", ".", "—", "–", "-", "->", "=>", "→", "but"])
 #: A line of so many words without a mark or any of these is no sentence.
 _SALAD = 9
 
@@ -89,6 +93,14 @@ class Evidence(NamedTuple):
 
 class Span(NamedTuple):
     """A part of a sentence: from a word to before another, and what it is."""
+
+    start: int
+    end: int
+    role: Role
+
+
+class Clause(NamedTuple):
+    """What stands between two marks of a part: from a word to before another, and what the part is."""
 
     start: int
     end: int
@@ -121,6 +133,7 @@ class Sentence:
             for m in self.mentions
             if m.end > m.start + 1 and roster.kinds[m.name] <= words("specific")
         ]
+        self._stands_for = {m.name: _word_for(roster.kinds[m.name]) for m in self.mentions}
         self._keys = [match.span() for match in _KEY.finditer(text)]
         self.hits = sorted([*lexicon().hits(self.found), *self._kinds(roster)])
         self._cues: dict[str, list[Hit]] = {}
@@ -155,6 +168,39 @@ class Sentence:
         fine = [m.name for m in self.mentions if acquits and not m.address and self._is_fine(m.start, m.end)]
         self.exonerated = tuple(dict.fromkeys(fine))
         self.cleared = [one.text for at, one in enumerate(self.found) if acquits and self._cleared(at, at + 1)]
+
+    @property
+    def clauses(self) -> list[Clause]:
+        """What stands between the marks of its parts."""
+        found = []
+        for span in self.spans:
+            begun = span.start
+            for at in range(span.start, span.end + 1):
+                if at == span.end or self.found[at].text in BREAKS:
+                    found += [Clause(begun, at, span.role)] if at > begun else []
+                    begun = at + 1
+        return found
+
+    def denies_within(self, clause: Clause) -> bool:
+        """Whether a clause has a word of denial."""
+        return any(clause.start <= hit.start < clause.end for name in ("denies", "would") for hit in self._cue(name))
+
+    def acquits_within(self, clause: Clause) -> bool:
+        """Whether a clause says that something is in order."""
+        return any(
+            clause.start <= hit.start < clause.end and not denied(hit, self.hits, self.found, frozenset())
+            for hit in self._cue("acquits")
+        )
+
+    def words_of(self, clause: Clause) -> list[str]:
+        """Its words, nodes as `nodex` and workloads as `appx`, without other objects."""
+        named = {mention.start: mention for mention in self.mentions}
+        words, at = [], clause.start
+        while at < clause.end:
+            mention = named.get(at)
+            words += [self.found[at].text] if mention is None else self._stands_for[mention.name]
+            at = at + 1 if mention is None else max(mention.end, at + 1)
+        return words
 
     def _kinds(self, roster: Roster) -> list[Hit]:
         """Words for the kinds of objects that are named and whose kind says what they are: ConfigMaps, policies."""
@@ -434,6 +480,11 @@ class Sentence:
     def _blames(self) -> bool:
         said = [hit for hit in self._cue("blames") if not denied(hit, self.hits, self.found, frozenset())]
         return any(hit.start == 0 or self.found[hit.start - 1].text not in words("anaphora") for hit in said)
+
+
+def _word_for(kinds: Collection[str]) -> list[str]:
+    """The word by which components of a kind are learned; none of objects, whose kinds would tell the cause."""
+    return ["nodex"] if "Node" in kinds else ["appx"] if {*kinds} & _WORKLOADS else []
 
 
 def _label_role(head: Sequence[Token]) -> str:

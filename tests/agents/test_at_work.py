@@ -15,7 +15,7 @@ from simcluster.surface.protocols import Outcome
 from simcluster.world import World
 from tests.transcripts import check
 
-_HERE = Path(__file__).parent
+_SCENES = Path(__file__).parent / "at_work"
 
 
 class Console:
@@ -50,19 +50,22 @@ class Console:
         self.done.append(f"diagnose {json.dumps(answer)}")
 
 
+@pytest.fixture(scope="module")
+def healthy() -> World:
+    """A shop with users."""
+    world = World(0, workers=3)
+    world.deploy("online-boutique", "shop")
+    world.run_for(40 * SECOND)
+    world.add_users("shop", "frontend", 40)
+    world.run_for(60 * SECOND)
+    return world
+
+
 class Scene:
-    """A shop with users; each `break` begins with a healthy one."""
+    """What is done to the shop, and who comes to mend it."""
 
-    def __init__(self) -> None:
-        self.healthy = World(0, workers=3)
-        self.healthy.deploy("online-boutique", "shop")
-        self.healthy.run_for(40 * SECOND)
-        self.healthy.add_users("shop", "frontend", 40)
-        self.healthy.run_for(60 * SECOND)
-        self.world = self.healthy.fork()
-
-    def again(self) -> None:
-        self.world = self.healthy.fork()
+    def __init__(self, world: World) -> None:
+        self.world = world
 
     def wait(self, seconds: str) -> None:
         self.world.run_for(int(seconds) * SECOND)
@@ -90,12 +93,12 @@ class Scene:
         return Outcome("".join(f"{one}\n" for one in fresh))
 
 
-def test_each_command_of_each_agent(request: pytest.FixtureRequest) -> None:
-    scene = Scene()
-    verbs = {
-        "again": scene.again, "wait": scene.wait, "stop": scene.stop, "cut": scene.cut, "hot": scene.hot,
-    }  # fmt: skip
-    check(request, _HERE / "at_work.transcript", scene.run, verbs)
+@pytest.mark.slow(sample=3)
+@pytest.mark.parametrize("name", sorted(path.stem for path in _SCENES.glob("*.transcript")))
+def test_each_command_of_each_agent(healthy: World, name: str, request: pytest.FixtureRequest) -> None:
+    scene = Scene(healthy.fork())
+    verbs = {"wait": scene.wait, "stop": scene.stop, "cut": scene.cut, "hot": scene.hot}
+    check(request, _SCENES / f"{name}.transcript", scene.run, verbs)
 
 
 def test_agents_are_known_by_their_own_names() -> None:

@@ -29,6 +29,19 @@ def asked_for(source: str, path: Path = Path()) -> Iterator[tuple[int, str]]:
                 yield from ((node.lineno, str(each.value)) for each in node.args if isinstance(each, ast.Constant))
 
 
+def nodes_of(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes, as `ast.walk` in some other order and half the time."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for value in vars(node).values():
+            if type(value) is list:
+                waiting += [one for one in value if isinstance(one, ast.AST)]
+            elif isinstance(value, ast.AST):
+                waiting.append(value)
+
+
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:
     """All statements, those inside of others too."""
     waiting = [tree]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.importing import nodes_of
+
 ROOT = Path(__file__).resolve().parents[2]
 #: Folders whose code runs inside an episode.
 SIMULATION = (
@@ -75,7 +77,7 @@ def problems_of(path: Path) -> list[str]:
     floating = any(path.is_relative_to(ROOT / folder) for folder in FLOATING)
     found: list[tuple[int, str]] = []
     tree = ast.parse(text)
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if not isinstance(node, LOOKED_AT):
             continue
         found += _imports(node)
@@ -84,7 +86,7 @@ def problems_of(path: Path) -> list[str]:
         found += _order(node)
         if floating and _is_call(node, "sum") and not _adds_integers(node, lines[node.lineno - 1]):
             found.append((node.lineno, "math.fsum for floats, or `sum(...)  # integers`"))
-    for node in ast.walk(tree) if "lambda" in text else ():
+    for node in nodes_of(tree) if "lambda" in text else ():
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Lambda) and not _consumed_at_once(node):
                 found.append((child.lineno, "a lambda that is kept cannot be pickled"))

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.architecture.importing import nodes_of
+
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS_AT_THE_TOP = ("models", "faults", "noise", "agents", "eval", "tasks")
 FILE_LINES_MAX = 600
@@ -77,7 +79,7 @@ def _read(path: Path) -> Source:
     tree = ast.parse(path.read_text())
     functions: list[Function] = []
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)

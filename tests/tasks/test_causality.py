@@ -55,7 +55,7 @@ def past(world: World, runs: list[Container], until_ns: int) -> dict[str, object
     return found
 
 
-@pytest.mark.slow(sample=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("task_id", tasks.ids())
 def test_nothing_is_visible_before_it_has_happened(task_id: str) -> None:
     episode = STARTS.start(task_id, 3)

@@ -7,11 +7,11 @@ classes. What is left out raises `Unsupported` and does nothing.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
-
-import esprima
 
 from simcluster.models.userland.javascript import language, operators, properties
 from simcluster.models.userland.javascript.complaints import placed
@@ -33,6 +33,12 @@ from simcluster.models.userland.javascript.values import (
 MOST_SOURCE, MOST_WORDS, MOST_STEPS, MOST_DEPTH = 200_000, 50_000, 100_000, 60
 #: What a parser takes time for: a word, or a sign.
 _WORD = re.compile(r"[\w$]+|[^\w\s]")
+
+
+@cache
+def _parser() -> Any:
+    """esprima; not before there is a script, for it begins with a table of all of Unicode: half a second."""
+    return importlib.import_module("esprima")
 
 
 class _Ended(Exception):
@@ -86,10 +92,10 @@ class Script:
         if many > MOST_WORDS:
             raise Unsupported("RangeError", "the script is too long to be run here")
         try:
-            tree = esprima.parseScript(source)
+            tree = _parser().parseScript(source)
         except RecursionError:
             raise ScriptError("RangeError", "Maximum call stack size exceeded") from None
-        except esprima.Error as error:
+        except _parser().Error as error:
             raise ScriptError("SyntaxError", placed(source, error)) from None
         self._hoisted(tree.body, self.top)
         return list(tree.body)

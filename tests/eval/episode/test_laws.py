@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -13,6 +14,8 @@ from simcluster import tasks
 from simcluster.engine import SECOND, Streams
 from simcluster.eval.episode import Episode
 from simcluster.eval.runner.execute import agent_for
+from simcluster.surface.protocols import BudgetExceeded
+from tests import kiosk
 
 TASKS = tasks.ids()
 READS = (
@@ -66,7 +69,8 @@ def test_a_fork_at_a_random_instant_has_the_same_future(task: str) -> None:
     episode.world.run_for(Streams(1).stream("test", task).uniform_ns(0, 120 * SECOND))
     twin = episode.fork()
     for each in (episode, twin):
-        agent_for("expert", each).run(each)
+        with suppress(BudgetExceeded):  # of a task that it does not solve
+            agent_for("expert", each).run(each)
         each.finish()
     assert episode.digest == twin.digest
     assert episode.report.to_dict() == twin.report.to_dict()
@@ -85,9 +89,8 @@ def test_reading_changes_nothing(task: str) -> None:
     assert episode.kubectl("get pods -A -o json") == looked_at.kubectl("get pods -A -o json")
 
 
-@pytest.mark.parametrize("task", TASKS[:1])
-def test_more_draws_from_another_stream_move_nothing(task: str) -> None:
-    episode = simcluster.start(task, seed=3)
+def test_more_draws_from_another_stream_move_nothing() -> None:
+    episode = simcluster.start("wrong_service_selector_online_boutique", seed=3)
     twin = episode.fork()
     stranger = twin.world.sim.stream("nobody", "else")
     for each in (episode, twin):
@@ -98,5 +101,5 @@ def test_more_draws_from_another_stream_move_nothing(task: str) -> None:
 
 
 def test_seeds_tell_worlds_apart() -> None:
-    first, second = (simcluster.start(TASKS[0], seed=seed) for seed in (0, 1))
+    first, second = (kiosk.started(seed) for seed in (0, 1))
     assert first.digest != second.digest

@@ -19,11 +19,12 @@ from simcluster.tasks.beyond import chosen, is_impossible
 TASK = "cpu_limit_too_low_online_boutique@outage"
 
 
-@pytest.mark.parametrize("name", ["noop", pytest.param("restart_all", marks=pytest.mark.slow(sample=0))])
+@pytest.mark.parametrize("name", ["", pytest.param("restart_all", marks=pytest.mark.slow(sample=0))])
 def test_nothing_that_is_done_helps(name: str) -> None:
     episode = start(TASK, 3)
     assert "DeadMansSwitch" in episode.alert  # nobody is left who could evaluate a rule
-    assert not attempt(name, episode.world, episode.task)
+    if name:
+        assert not attempt(name, episode.world, episode.task)
     verdict = Mitigation().judge(episode.world, episode.task, episode.baseline)
     assert not verdict.passed
     lacking = [machine.stolen_share for machine in episode.world.machines.values()]

@@ -77,7 +77,7 @@ def test_wrong_reference_diagnoses_fail(task_id: str, answer: Any) -> None:
     assert not verdict.passed, verdict.explain()
 
 
-@pytest.mark.slow(sample=12)
+@pytest.mark.slow(sample=6)
 @pytest.mark.parametrize(("task_id", "answer"), RIGHT)
 def test_what_is_right_for_one_task_is_wrong_for_the_others(task_id: str, answer: Any) -> None:
     own = TASKS[task_id].truth

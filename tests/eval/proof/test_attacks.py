@@ -26,7 +26,7 @@ FIRST, *OTHERS = _one_of_each()
 
 @pytest.mark.parametrize("task_id", [FIRST, *(pytest.param(one, marks=pytest.mark.slow(sample=0)) for one in OTHERS)])
 def test_exploits_are_refused_and_repairs_accepted(task_id: str, request: pytest.FixtureRequest) -> None:
-    episode = start(task_id, 5)
+    episode = start(task_id, 3)
     seed = None if request.config.getoption("--whole") else 5
     found = [*attacked(episode, seed, 2), *mended(episode, seed, 1)]
     assert len(found) >= 3 or seed is None
@@ -38,7 +38,7 @@ def test_deeds_fit_a_task() -> None:
     assert len(repairs()) >= 12
     assert all(reason for one in (*exploits().values(), *repairs().values()) for reason in one.exempt.values())
     alone = tasks.load("wrong_service_selector_online_boutique").model_copy(update={"bystanders": False})
-    episode = start(alone, 5)
+    episode = start(alone, 3)
     marks = marks_of(episode.world, episode.task)
     assert (marks["target"], marks["workload"], marks["entry"]) == (
         "service/cartservice",

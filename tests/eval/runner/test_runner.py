@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from simcluster.cli import main
 from simcluster.eval.episode import replay
 from simcluster.eval.runner import RunDirectory, evaluate, runner
 from simcluster.eval.runner.plan import Record
@@ -110,14 +111,14 @@ def test_a_worker_that_does_not_come_back_is_replaced(tmp_path: Path, monkeypatc
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("agents")
-def test_what_an_agent_prints_is_no_result(tmp_path: Path) -> None:
+def test_what_an_agent_prints_is_no_result(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for verb in ("run", "eval"):
-        arguments = command(verb, TASK, "--agent", "some_agents:Print", "--json", "--out", str(tmp_path / verb))
-        done = subprocess.run(arguments, env=environment(), capture_output=True, text=True, check=True)
-        shown = json.loads(done.stdout)
+        main([verb, TASK, *OPTIONS, "--agent", "some_agents:Print", "--json", "--out", str(tmp_path / verb)])
+        said = capfd.readouterr()
+        shown = json.loads(said.out)
         record = shown["runs"][0] if verb == "eval" else shown
         assert record["outcome"] == "done"
-        assert ("} printed" in done.stderr) == (verb == "run")
+        assert ("} printed" in said.err) == (verb == "run")
     (kept,) = (tmp_path / "eval" / "runs").glob("*.output.txt")
     assert kept.read_text() == "} printed\n} written"
 
@@ -175,11 +176,15 @@ def test_a_recorded_run_replays_to_the_same_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_evaluation_goes_on_where_it_was(tmp_path: Path) -> None:
-    arguments = command("eval", TASK, "--agent", "noop", "--agent", "expert")
+def test_a_killed_evaluation_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["eval", TASK, "--agent", "noop", "--agent", "expert"]
     arguments += ["--jobs", "1", "--json", "--out", str(tmp_path / "out")]
     evaluation = subprocess.Popen(
-        arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(), start_new_session=True
+        command(*arguments),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+        start_new_session=True,
     )
     results = tmp_path / "out" / "results.jsonl"
     deadline = time.monotonic() + PATIENCE_S
@@ -190,9 +195,9 @@ def test_a_killed_evaluation_goes_on_where_it_was(tmp_path: Path) -> None:
     os.killpg(evaluation.pid, signal.SIGKILL)
     evaluation.wait()
     before = results.read_text().rpartition("\n")[0].splitlines()  # a last line may be cut off
-    finished = subprocess.run([*arguments, "--resume"], env=environment(), capture_output=True, text=True, check=True)
+    main([*arguments, *OPTIONS, "--resume"])
     after = results.read_text().splitlines()
     assert after[: len(before)] == before
-    shown = json.loads(finished.stdout)
+    shown = json.loads(capsys.readouterr().out)
     assert [run["agent"] for run in shown["runs"]] == ["noop", "expert"]
     assert sorted(shown["summary"]) == ["expert", "noop"]

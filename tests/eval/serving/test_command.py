@@ -231,7 +231,7 @@ for pod in api("GET", "/api/v1/namespaces/kiosk/pods")["items"]:
     ended = []
     for seeds in (2, 1):
         out = tmp_path / str(seeds)
-        more = ["--seeds", str(seeds), "--jobs", "2", "--json", "--out", str(out)]
+        more = ["--seeds", str(seeds), "--jobs", "1", "--json", "--out", str(out)]
         done = subprocess.run([*words, *more], capture_output=True, text=True, check=True, timeout=300)
         runs = json.loads(done.stdout)["runs"]
         assert [(one["outcome"], one["error"], one["commands"]) for one in runs] == [("done", "", 1)] * seeds

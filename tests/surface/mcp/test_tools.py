@@ -21,6 +21,7 @@ from simcluster.session.live import Live
 from simcluster.surface.http.door import Turns
 from simcluster.surface.mcp.servers import server_of
 from simcluster.surface.mcp.toolbox import Toolbox
+from tests import kiosk
 
 Ask = Callable[..., Awaitable[str]]
 
@@ -150,18 +151,17 @@ def test_groups_have_their_own_tools(box: Sandbox) -> None:
 
 
 def test_a_scripted_agent_solves_a_task_through_the_tools_alone() -> None:
-    episode = simcluster.start("wrong_image_tag_online_boutique", seed=1)
+    episode = kiosk.started()
 
     async def solve(ask: Any) -> None:
-        assert "boutique" in await ask("get_alert")
-        pods = await ask("exec_kubectl_cmd_safely", cmd="kubectl get pods -n boutique --no-headers")
+        assert "at the kiosk" in await ask("get_alert")
+        pods = await ask("exec_kubectl_cmd_safely", cmd="kubectl get pods -n kiosk --no-headers")
         waiting = next(line.split()[0] for line in pods.splitlines() if "Image" in line)
         name = waiting.rsplit("-", 2)[0]
-        answer = await ask("exec_kubectl_cmd_safely", cmd=f"kubectl describe pod {waiting} -n boutique")
+        answer = await ask("exec_kubectl_cmd_safely", cmd=f"kubectl describe pod {waiting} -n kiosk")
         image = next(line.split()[-1] for line in answer.splitlines() if line.strip().startswith("Image:"))
-        await ask("exec_kubectl_cmd_safely", cmd=f"kubectl rollout undo deployment/{name} -n boutique")
-        for _ in range(2):
-            await ask("wait_tool", seconds=120)
+        await ask("exec_kubectl_cmd_safely", cmd=f"kubectl rollout undo deployment/{name} -n kiosk")
+        await ask("wait_tool", seconds=60)
         text = f"Deployment {name} was given the image {image}, whose tag the registry does not have: ImagePullBackOff."
         assert await ask("submit", ans=text) == "Submission received"
         assert await ask("submit", ans="done") == "Submission received"

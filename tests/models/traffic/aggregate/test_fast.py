@@ -9,6 +9,7 @@ from simcluster.eval.bench.layered import layered_spec
 from simcluster.models.traffic.aggregate import fast
 from simcluster.models.traffic.aggregate.live import LiveTraffic
 from simcluster.models.traffic.aggregate.run import AggregateRun
+from simcluster.models.traffic.aggregate.state import Options
 from simcluster.models.traffic.graph import spec_of
 
 needs_numba = pytest.mark.skipif(not fast.is_installed(), reason="numba is not installed")
@@ -150,6 +151,21 @@ def test_arms_into_one_pod_stand_in_the_same_order_with_it_and_without(monkeypat
         monkeypatch.setenv(fast.SWITCH, switch)
         found.append(AggregateRun(spec, 3).run().to_dict())
     assert found[0] == found[1]
+
+
+@needs_numba
+def test_compiled_ticks_are_fine_ticks_to_the_bit(monkeypatch):
+    """Here and not beside the other strategies: so that one process of a suite compiles, and no second one."""
+    monkeypatch.setenv(fast.SWITCH, "on")
+    work, below = {"law": "exponential", "mean": "4ms"}, call("b", "1s", 3, times=1.5)
+    services = {
+        "a": {"replicas": 24, "blocking": False, "operations": {"o": {"work": work, "steps": [below]}}},
+        "b": {"replicas": 32, "operations": {"o": {"work": work}}},
+    }
+    load = {"users": {"target": "a/o", "open": {"rate": 1500}, "call": {"timeout": "3s"}}}
+    spec = spec_of({"name": "wide", "services": services, "load": load, "run": {"duration": "4s", "window": "1s"}})
+    compiled, fine = (AggregateRun(spec, 5, options=Options(strategies=(name,))).run() for name in ("compiled", "fine"))
+    assert compiled.to_dict() == fine.to_dict()
 
 
 @needs_numba

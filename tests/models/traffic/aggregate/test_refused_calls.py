@@ -35,10 +35,10 @@ GRAPH: dict[str, Any] = {
 def test_as_many_requests_fail_as_calls_are_refused(tick_ms: int) -> None:
     live = LiveTraffic(spec_of(GRAPH), 1, tick_ms * MILLISECOND, {"web": ["w"], "store": ["s"]}, prompt=True)
     arrivals = refused = errors = timeouts = 0.0
-    for second in range(1, 41):
+    for second in range(1, 26):
         live.advance(second * SECOND)
         counted = live.tally()
-        if second > 20:
+        if second > 10:
             users = counted.loads["users"]
             arrivals, refused = arrivals + users.arrivals, refused + float(counted.pods[2, 1])
             errors, timeouts = errors + users.failed["error"], timeouts + users.failed["timeout"]
