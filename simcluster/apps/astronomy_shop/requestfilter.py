@@ -56,7 +56,8 @@ class RequestFilterProgram(EnvoyProgram):
         if operation.name != _QUERY:
             steps = tuple(tuple(replace(call, status=BAD_GATEWAY) for call in step) for step in operation.steps)
             return replace(operation, cpu_ns=HANDLED_NS, work=None, steps=steps)
-        work, log = self.inspected(CANDIDATE).cpu_ns, ()
+        work = self.inspected(CANDIDATE).cpu_ns
+        log: tuple[LogTemplate, ...] = ()
         if work:
             rule = self.environment.get("WAF_RULE_ID", "query")
             text = f'{{"event":"request_filter_eval","rule":"{rule}","candidateLength":{len(CANDIDATE)},'
