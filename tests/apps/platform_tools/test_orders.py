@@ -146,7 +146,7 @@ def test_the_group_is_moved_on_when_nobody_is_in_it(world: World) -> None:
 
 
 @pytest.mark.parametrize(("way", "letters"), [("skip", 0), ("dead-letter", 1)])
-def test_it_may_be_told_to_pass_what_it_cannot_read(world: World, way: str, letters: int) -> None:
+def test_an_invalid_record_is_skipped_or_goes_to_the_dead_letters(world: World, way: str, letters: int) -> None:
     world.kubectl().run(f"set env deployment/validator ON_INVALID={way}")
     world.run_for(60 * SECOND)
     assert row(world)[2] <= 2
