@@ -1,8 +1,8 @@
 """Checks of fields that a task names, over a window long enough to see a relapse; they explain a grade.
 
-After the agent has finished, rollouts in flight may settle; then every check of state is
-sampled every 5 s and must hold at every sample, and checks of what happened during the
-window are asked at its end.
+After the agent has finished, containers that wait out a back-off are tried once more, and
+rollouts in flight may settle; then every check of state is sampled every 5 s and must hold at
+every sample, and checks of what happened during the window are asked at its end.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from simcluster.world import World
 
 SAMPLE_NS = 5 * SECOND
+#: What containers wait for that are tried again by themselves, and how long they may (MaxContainerBackOff 300 s, and a
+#: pull or a start).
+BACKED_OFF, PATIENCE_NS = ("CrashLoopBackOff", "ImagePullBackOff"), 330 * SECOND
 
 
 @dataclass(frozen=True)
@@ -81,12 +84,13 @@ class Mitigation:
         Noise must have been silenced before.
 
         Args:
-            world: is advanced by the task's `settle` and `window`.
+            world: is advanced by the longest back-off that somebody waits out, and the task's `settle` and `window`.
             task: with resolved targets.
             baseline: taken before the incident.
             record: what each fault changed, by step.
         """
         checks = checks_of(task)
+        _tried_again(world, task.namespace)
         world.run_for(task.acceptance.settle)
         ctx = Context(world, task.namespace, baseline, self.mechanisms(task, record), world.sim.now)
         failed: dict[int, CheckResult] = {}
@@ -118,3 +122,22 @@ class Mitigation:
                 one.lasting = one.lasting and not step.harmless  # a circumstance may stay
                 found.append(one)
         return tuple(found)
+
+
+def _tried_again(world: World, namespace: str) -> None:
+    """Let containers that wait out a back-off be tried once more: what they failed for may be gone."""
+    end_ns, waiting = world.sim.now + PATIENCE_NS, _waiting(world, namespace)
+    while waiting and world.sim.now < end_ns:
+        world.run_for(min(SAMPLE_NS, end_ns - world.sim.now))
+        waiting &= _waiting(world, namespace)
+
+
+def _waiting(world: World, namespace: str) -> set[tuple[str, str, int]]:
+    """Containers that wait out a back-off: uid of the pod, name, how often they were started again."""
+    found = set()
+    for pod in world.api.store.objects("pods", namespace):
+        status = pod.get("status") or {}
+        for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+            if ((one.get("state") or {}).get("waiting") or {}).get("reason") in BACKED_OFF:
+                found.add((pod["metadata"]["uid"], one["name"], one.get("restartCount", 0)))
+    return found

@@ -26,8 +26,11 @@ KINDS = (
     *("serviceaccounts", "networkpolicies", "ingresses", "horizontalpodautoscalers", "poddisruptionbudgets"),
     *("persistentvolumeclaims", "resourcequotas", "limitranges", "jobs", "cronjobs", "endpointslices"),
 )
-#: Field managers of what no hand writes (Kubernetes 1.32: components' user agents).
-MACHINES = ("kube-controller-manager", "kubelet", "kube-scheduler", "kube-apiserver")
+#: Field managers of what no hand writes (user agents of Kubernetes 1.32, of ingress-nginx and of TiDB's operator).
+MACHINES = (
+    *("kube-controller-manager", "kubelet", "kube-scheduler", "kube-apiserver"),
+    *("nginx-ingress-controller", "tidb-controller-manager"),
+)
 #: What was touched since then is one of what an operator looks at; and since so long before the culprit: what was
 #: touched earlier in that hour is older than it for sure.
 RECENT_NS, BEFORE_NS = HOUR, 60 * SECOND
@@ -139,7 +142,7 @@ def alone(episode: Looked) -> list[str]:
         for field in obj["metadata"].get("managedFields") or ():
             hand = field["manager"] not in MACHINES and field.get("subresource") != "status"
             if hand and episode.world.now - parse_rfc3339(field["time"]) < 24 * HOUR:
-                by_manager.setdefault(field["manager"], set()).add(_component(obj))
+                by_manager.setdefault(field["manager"], set()).add(f"{obj['kind']}/{obj['metadata']['name']}")
     return sorted(manager for manager, of in by_manager.items() if of <= guilty)
 
 

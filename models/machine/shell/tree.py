@@ -8,10 +8,11 @@ read-only mounts, sizes on the node's disk.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.containerspec import Renewed
+from simcluster.models.machine.containerspec import Mount, Renewed
 from simcluster.models.machine.imagefacts import files_of
 from simcluster.models.machine.kernel import containerfiles
 from simcluster.models.machine.kernel.errors import MESSAGE
@@ -255,9 +256,19 @@ class FileTree:
     def _mounted(self) -> dict[str, str | Renewed]:
         found: dict[str, str | Renewed] = {}
         for mount in self._container.mounts:
-            for name, text in mount.files:
+            for name, text in self._given(mount):
                 found[f"{mount.path.rstrip('/')}/{name}" if name else mount.path] = text
         return found
+
+    def _given(self, mount: Mount) -> Iterable[tuple[str, str | Renewed]]:
+        """What others have put into a volume: the kubelet, or, where it lies on the node, whoever writes there."""
+        files = getattr(self._container.machine, "files", None)  # a machine of a test may have none
+        if not mount.host or files is None:
+            return mount.files
+        alone = files.find(mount.host)
+        if alone is not None:
+            return (("", alone.text),)
+        return files.below(mount.host) if files.is_folder(mount.host) else mount.files
 
     def _mount_paths(self) -> list[str]:
         return [mount.path.rstrip("/") for mount in self._container.mounts]

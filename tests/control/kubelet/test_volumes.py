@@ -1,7 +1,10 @@
 """Volumes over time: retries, updates, subPath, and data that outlives pods."""
 
+import json
+
 import pytest
 
+import simcluster
 from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.shell.tree import FileTree
 from tests.clusters.nodes import NodeBench
@@ -110,3 +113,25 @@ def test_a_pod_may_not_write_more_than_its_containers_together(bench):
     status = bench.get()["status"]
     assert (status["phase"], status["reason"]) == ("Failed", "Evicted")
     assert status["message"] == "Pod ephemeral local storage usage exceeds the total limit of containers 1Ki. "
+
+
+def test_a_path_of_the_node_is_one_place_for_the_node_and_its_pods() -> None:
+    box = simcluster.sandbox(nodes=1)
+    pod = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "seer", "namespace": "default"},
+        "spec": {
+            "nodeName": "worker-1",
+            "containers": [{"name": "c", "image": "busybox:1.36", "args": ["sleep", "9999"],
+                            "volumeMounts": [{"name": "d", "mountPath": "/data"}]}],
+            "volumes": [{"name": "d", "hostPath": {"path": "/srv/seer", "type": "DirectoryOrCreate"}}],
+        },
+    }  # fmt: skip
+    box.kubectl("apply -f -", stdin=json.dumps(pod))
+    box.wait("30s")
+    node = box.node("worker-1")
+    node.sh("echo later > /srv/seer/note")
+    assert box.kubectl("exec seer -- cat /data/note").stdout == "later\n"
+    box.kubectl("exec seer -- sh -c 'echo inside > /data/reply'")
+    assert node.sh("cat /srv/seer/reply").stdout == "inside\n"
+    node.sh("rm /srv/seer/note")
+    assert box.kubectl("exec seer -- ls /data").stdout == "reply\n"
