@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from simcluster.eval.judge.learned import NO_CAUSE, features, order, weights
+from simcluster.eval.judge.learned import NO_CAUSE, features, order, stem, weights
 from simcluster.eval.judge.sentence import Clause, Evidence, Sentence
 from simcluster.eval.judge.vocabulary import vocabulary
 
@@ -21,11 +21,13 @@ SURELY = 800
 #: And one that is denied is none if it is said to be in order.
 FINE, DENIED = 850, 900
 
-#: Of two kinds that are named one is only heard of by the way if the text speaks so many times as much of the other.
+#: Of two kinds that are named one is only spoken of by the way if the text speaks so many times as much of the other.
 TIMES, MUCH = 3, 800
 
 #: A clause that begins so denies what it speaks of: "it isn't the webhook".
 _NOT, _OPENING = frozenset(["not", "isn't", "wasn't", "aren't", "weren't", "neither", "nor"]), 3
+#: What stands for components, of which alone nothing is said.
+_NAMES = frozenset(["appx", "nodex"])
 _CLAIMING = ("cause", "said", "aside")
 
 
@@ -51,6 +53,8 @@ def spoken(sentence: Sentence, least: int = 0) -> list[Evidence]:
     """
     found: list[Evidence] = []
     for clause in () if leaves_a_choice(sentence) else sentence.clauses:
+        if not any(word in weights().of for word in map(stem, sentence.words_of(clause)) if word not in _NAMES):
+            continue
         shares = families_of(weights().shares(sentence.words_of(clause)))
         best = max(shares, key=lambda name: shares[name])
         wanted = max(least or HEARD, DENIED if sentence.denies_within(clause) else 0)
