@@ -36,7 +36,8 @@ class Place(Shared):
     Attributes:
         kind, namespace, name: of an API object, of a Node, or of an image (`Image`) or load (`Load`).
         part: of a Node, which part of its machine; of a workload, what its pods have besides: `store` (users, roles and
-            settings), `qdisc` (at the way out), `ways` (to others); empty for the object.
+            settings), `broker` (records that nobody reads), `qdisc` (at the way out), `ways` (to others); empty for
+            the object.
     """
 
     kind: str

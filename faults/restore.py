@@ -14,7 +14,7 @@ from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, name_of, namespace_of, thaw
 from simcluster.api.resources import Resource
 from simcluster.engine import SECOND
-from simcluster.faults import stores, ways
+from simcluster.faults import brokers, stores, ways
 from simcluster.faults.deployer import Deployer, redeploy
 from simcluster.faults.devices import NoKnob, put
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, essence, put_at
@@ -51,6 +51,8 @@ def _put(target: FaultTarget, place: Place, values: dict[str, Any]) -> None:
         raise NoKnob(f"{place.name} has been published: what it does cannot be changed any more")
     elif place.part == stores.PART:
         stores.put(target, place, values)
+    elif place.part == brokers.PART:
+        brokers.put(target, place, values)
     elif place.part in ways.PARTS:
         ways.put(target, place, values)
     elif place.part:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from simcluster.api.objects import ApiObject, controller_of, labels_of, namespace_of
-from simcluster.faults import devices, stores, ways
+from simcluster.faults import brokers, devices, stores, ways
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, differences, differing, essence, value_at
 from simcluster.faults.target import FaultTarget, resource_of
 from simcluster.models.apps.catalog import AppCatalog
@@ -28,6 +28,8 @@ EPHEMERAL = (
 )
 
 _CONTROLLERS = ".k8s.io"
+#: Parts of workloads that only a running program tells of.
+_KEEPERS = (stores.PART, brokers.PART)
 #: So much of a value is told of.
 _SHOWN = 80
 
@@ -39,7 +41,7 @@ class Survey(NamedTuple):
 
     Attributes:
         objects: stored objects that somebody decided.
-        parts: values by path of parts of machines, of stores, of ways, of released images and of users.
+        parts: values by path of parts of machines, of stores and brokers, of ways, of released images and of users.
     """
 
     objects: dict[Key, ApiObject]
@@ -56,7 +58,7 @@ def survey(target: FaultTarget) -> Survey:
             for obj in store.objects(resource):
                 if own or _BY_HAND[resource](obj):
                     objects[resource, namespace_of(obj), obj["metadata"]["name"]] = obj
-    within = {**stores.facts_of(target), **ways.facts_of(target)}
+    within = {**stores.facts_of(target), **brokers.facts_of(target), **ways.facts_of(target)}
     return Survey(objects, {**_machines(target), **_images(target), **_loads(target), **within})
 
 
@@ -121,8 +123,8 @@ def changes(before: Survey, after: Survey) -> tuple[ChangedFact, ...]:
             found += differences(Place.of(present), old, new)
     for place in sorted({*before.parts, *after.parts}, key=str):
         sound = devices.SOUND_DISK if place.part.startswith("disk/") else {}
-        if place.part == stores.PART and not (place in before.parts and place in after.parts):
-            continue  # a store that does not run says nothing
+        if place.part in _KEEPERS and not (place in before.parts and place in after.parts):
+            continue  # who keeps something and does not run says nothing
         old_values, new_values = before.parts.get(place, sound), after.parts.get(place, sound)
         if old_values != new_values:
             found += differing(place, old_values, new_values)
@@ -144,11 +146,11 @@ def value_of(target: FaultTarget, place: Place, path: str) -> Any:
 def standing(target: FaultTarget, changed: Iterable[ChangedFact]) -> str:
     """Why a recorded change still stands: each of its facts is as it was left; empty if one is not, or none is known.
 
-    What a store keeps cannot be looked at while it does not run, and stands until then.
+    What a store or a broker keeps cannot be looked at while it does not run, and stands until then.
     """
     parts, why = survey(target).parts, ""
     for fact in changed:
-        if fact.place.part == stores.PART and fact.place not in parts:
+        if fact.place.part in _KEEPERS and fact.place not in parts:
             continue
         if value_of(target, fact.place, fact.path) != fact.after:
             return ""

@@ -31,7 +31,8 @@ class Command(Mechanism):
     """Somebody runs a command in a container by `kubectl exec`, or as root on a node.
 
     Symptoms: what the store, the program or the kernel makes of it.
-    Shows in: users, roles and settings of the store, files, units, parameters and disciplines of the node.
+    Shows in: users, roles and settings of the store, records of the broker, files, units, parameters and disciplines
+        of the node.
     Undone by: the command that takes it back.
     """
 
@@ -40,6 +41,7 @@ class Command(Mechanism):
         family="",
         changes=(
             "store *",
+            "broker *",
             "file *",
             "unit/*",
             "sysctl *",
@@ -54,7 +56,7 @@ class Command(Mechanism):
         ),
         follows="A store refuses what it allowed, or a node's kernel, units and files are otherwise from now on.",
         undone_by=("the opposite command",),
-        source="MongoDB, PostgreSQL, MySQL and Redis shells; systemd, iproute2, sysctl",
+        source="MongoDB, PostgreSQL, MySQL, Redis and Kafka shells; systemd, iproute2, sysctl",
     )
     Params = CommandParams
     params: CommandParams

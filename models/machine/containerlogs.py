@@ -77,6 +77,19 @@ def files(machine: Machine) -> Iterator[tuple[str, Logged]]:
                     yield f"{run.log_path}.{name}", Logged(machine, run.log, run, part, packed)
 
 
+def size_of(machine: Machine, pod_uid: str, name: str) -> int:
+    """Bytes of a container's logs on its node: of its runs that are kept, rotated files with them."""
+    total = 0
+    for run in machine.runtime.runs.get(pod_uid, {}).get(name, ()):
+        parts = run.log.rotated
+        kept = [
+            Logged(machine, run.log, run),
+            *(Logged(machine, run.log, run, one, one is not parts[-1]) for one in parts),
+        ]
+        total += sum(each.size for each in kept) if not run.log.missing else 0  # integers
+    return total
+
+
 def find(machine: Machine, path: str) -> Logged | None:
     """The file at a path."""
     if path in machine.program_logs:

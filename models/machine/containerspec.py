@@ -60,6 +60,7 @@ class ContainerSpec(Shared):
     drop: tuple[str, ...] = ()  # securityContext.capabilities
     add: tuple[str, ...] = ()
     privileged: bool = False
+    target: str = ""  # targetContainerName: whose processes it sees
     workdir: str = ""  # workingDir; empty: the image's
     termination_fallback: bool = False  # terminationMessagePolicy FallbackToLogsOnError
 

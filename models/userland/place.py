@@ -26,13 +26,14 @@ def endless(place: Place, path: str, count: int) -> str:
 
 
 class Who(NamedTuple):
-    """As whom programs run."""
+    """As whom programs run; who has no name has its number for one."""
 
     user: str = "root"
     uid: int = 0
     group: str = "root"
     gid: int = 0
     home: str = "/root"
+    groups: tuple[int, ...] = ()  # beside its own
 
 
 class Place(Protocol):

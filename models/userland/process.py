@@ -336,6 +336,11 @@ class Process(Expander):
             return dict(enumerate(("5", "2", "21", "1", "release", "x86_64-pc-linux-gnu")))
         return self.arrays.get(self.references.get(name, name))
 
+    def number(self, text: str) -> int:
+        """Value of an arithmetic expression; to read a long one takes its time. Raises ExpansionError."""
+        self.steps += len(text) // 50
+        return super().number(text)
+
     def key(self, name: str, subscript: str) -> Any:
         """The index that a subscript means."""
         return subscript if self.references.get(name, name) in self.associative else self.number(subscript)

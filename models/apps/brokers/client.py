@@ -47,7 +47,10 @@ class Consumer:
         connection: its way to the broker.
         positions: where it stands in the partitions that it reads.
         identity: its id in the group; empty while it is not in it.
+        commits: whether it commits by itself when it closes (`enable.auto.commit`).
     """
+
+    commits = True
 
     def __init__(self, program: ServerProgram, env: str, group: str, client: str, topics: tuple[str, ...]) -> None:
         self.connection = Connection(program, env)
@@ -60,7 +63,10 @@ class Consumer:
         self._of = ""  # the broker's container that it is known to
 
     def poll(self, most: int) -> list[Fetched] | None:
-        """Records, at most so many; None: the broker cannot be reached. They count as read."""
+        """Records, at most so many; None: the broker cannot be reached. They count as read.
+
+        Who asks for none is heard of, and stays in the group.
+        """
         broker = self.connection.broker()
         if broker is None:
             return None
@@ -85,6 +91,7 @@ class Consumer:
         """Leave the group."""
         broker = self.connection.broker()
         if broker is not None and self.identity:
-            broker.commit(self.group, self.identity, self.positions)
+            if self.commits:
+                broker.commit(self.group, self.identity, self.positions)
             broker.leave_group(self.group, self.identity)
         self.identity = ""

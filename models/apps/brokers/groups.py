@@ -99,6 +99,10 @@ class Group:
                     self.assigned[name, partition] = reader
                 first += mine
 
+    def known(self) -> frozenset[Place]:
+        """Partitions that it reads, or has read."""
+        return frozenset((*self.committed, *self.assigned))
+
     def places_of(self, identity: str) -> list[Place]:
         """What a member reads."""
         return [place for place, reader in self.assigned.items() if reader == identity]

@@ -308,14 +308,15 @@ class KafkaProgram(BrokerProgram):
             if topic is None:
                 continue
             partition = topic.partitions[place[1]]
-            at = max(positions.get(place, there.committed.get(place, partition.start)), partition.start)
+            at = positions.get(place, there.committed.get(place, partition.start))
+            if not partition.start <= at <= partition.end:  # `auto.offset.reset` of all readers here: earliest
+                at = partition.start
             positions[place] = at
             count = min(most, partition.end - at)
             if count > 0 and not self._read(place, at, count):
                 return None
             if count > 0:
-                texts = {n: text for n, text in partition.texts.items() if at <= n < at + count}
-                found.append(Fetched(place, at, count, texts))
+                found.append(Fetched(place, at, count, partition.texts(at, count)))
                 most -= count
         return found
 

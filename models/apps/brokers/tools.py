@@ -244,8 +244,9 @@ def _consume(broker: KafkaProgram, options: dict[str, str], stdin: str) -> str:
         at = partition.start if "--from-beginning" in options else partition.end
         offset = options.get("--offset", "")
         at = max(partition.start, int(offset)) if offset.isdigit() else partition.start if offset == "earliest" else at
+        known = partition.texts(at, most)
         while at < partition.end and read < most:
-            text += partition.texts.get(at, f"\ufffd\x12${int(partition.mean_size())}\ufffd") + "\n"
+            text += known.get(at, f"\ufffd\x12${int(partition.mean_size())}\ufffd") + "\n"
             at, read = at + 1, read + 1
     return text + f"Processed a total of {read} messages\n"
 

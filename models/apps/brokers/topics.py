@@ -1,16 +1,14 @@
 """Topics of a broker: partitions, offsets, what lies in them by count and size, and what retention takes away.
 
-Records are counted; of those that somebody wrote by hand, and of those that nobody can read, the texts are kept.
-Left out: replicas, transactions, compaction, indexes.
+Records are counted; a text is kept of those that somebody wrote by hand, and of those whose writer says what is in
+them. Left out: replicas, transactions, compaction, indexes.
 """
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from typing import NamedTuple
-
-#: Texts that a partition keeps.
-TEXTS = 1000
 
 
 class Batch(NamedTuple):
@@ -20,12 +18,14 @@ class Batch(NamedTuple):
         first, records: their offsets.
         size: bytes of all.
         t_ns: when they came.
+        text: of a single record, what is in it, where that is known.
     """
 
     first: int
     records: int
     size: int
     t_ns: int
+    text: str = ""
 
 
 class Partition:
@@ -34,31 +34,40 @@ class Partition:
     Attributes:
         start, end: the first offset that is kept, and the next one.
         size: bytes that are kept.
-        texts: records with a text that matters, by offset.
+        unreadable: records that are no JSON, by offset: what every program here writes is.
     """
 
     def __init__(self) -> None:
         self.start = 0
         self.end = 0
         self.size = 0
-        self.texts: dict[int, str] = {}
+        self.unreadable: dict[int, str] = {}
         self._batches: deque[Batch] = deque()
 
     def append(self, count: int, size: int, now: int, text: str = "") -> int:
         """Records arrive; the offset of the first one."""
         first = self.end
-        if self._batches and self._batches[-1].t_ns == now:
-            last = self._batches.pop()
+        last = self._batches[-1] if self._batches else None
+        if last is not None and last.t_ns == now and not text and not last.text:
+            self._batches.pop()
             self._batches.append(Batch(last.first, last.records + count, last.size + size, now))
         else:
-            self._batches.append(Batch(first, count, size, now))
+            self._batches.append(Batch(first, count, size, now, text))
         self.end += count
         self.size += size
-        if text:
-            self.texts[first] = text
-            for old in [offset for offset in self.texts if offset < first - TEXTS]:
-                del self.texts[old]
+        if text and not _is_json(text):
+            self.unreadable[first] = text
         return first
+
+    def texts(self, first: int, count: int) -> dict[int, str]:
+        """What is in records from an offset on, by offset, where that is known."""
+        found: list[Batch] = []
+        for batch in reversed(self._batches):
+            if batch.first + batch.records <= first:
+                break
+            if batch.text and batch.first < first + count:
+                found.append(batch)
+        return {batch.first: batch.text for batch in reversed(found)}
 
     def expire(self, before_ns: int, most_bytes: int) -> int:
         """Take away what is older, or more than may be kept; how many records that were."""
@@ -67,12 +76,28 @@ class Partition:
             batch = self._batches.popleft()
             self.start, self.size = batch.first + batch.records, self.size - batch.size
             taken += batch.records
+        self.unreadable = {offset: text for offset, text in self.unreadable.items() if offset >= self.start}
         return taken
+
+    def drop_before(self, offset: int) -> None:
+        """Records before an offset are deleted, as `kafka-delete-records.sh` does; of a batch all or nothing."""
+        while self._batches and self._batches[0].first + self._batches[0].records <= offset:
+            self.size -= self._batches.popleft().size
+        self.start = max(self.start, min(offset, self.end))
+        self.unreadable = {at: text for at, text in self.unreadable.items() if at >= self.start}
 
     def mean_size(self) -> float:
         """Bytes of a record, on average."""
         kept = self.end - self.start
         return self.size / kept if kept else 0.0
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 class Topic:

@@ -41,6 +41,20 @@ def kind_of(value: Any) -> str:
     return "id" if "$oid" in value else "date" if "$date" in value else "object"
 
 
+def mark(value: Any) -> str:
+    """A text that values have in common which the server takes for equal: 1 and 1.0, objects with the same fields.
+
+    >>> mark(1) == mark(1.0), mark({"a": 1}) == mark({"a": 2}), mark(1) == mark("1"), mark(True) == mark(1)
+    (True, False, False, False)
+    """
+    if isinstance(value, list):
+        return f"[{','.join(map(mark, value))}]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{name!r}:{mark(item)}" for name, item in value.items()) + "}"
+    whole = isinstance(value, float) and value.is_integer()
+    return repr(int(value)) if whole else repr(value)
+
+
 def compare(one: Any, other: Any) -> int:
     """Below, equal to, or above 0, in the server's order."""
     kinds = (_ORDER.index(kind_of(one)), _ORDER.index(kind_of(other)))
@@ -388,17 +402,12 @@ def aggregated(docs: list[Document], stages: Any) -> list[Document]:
 def _grouped(docs: list[Document], given: Mapping[str, Any]) -> list[Document]:
     if "_id" not in given:
         raise DocumentError("a group specification must include an _id")
-    groups: list[tuple[Any, list[Document]]] = []
+    groups: dict[str, tuple[Any, list[Document]]] = {}
     for doc in docs:
         key = value_of(doc, given["_id"])
-        for known, members in groups:
-            if compare(known, key) == 0:
-                members.append(doc)
-                break
-        else:
-            groups.append((key, [doc]))
+        groups.setdefault(mark(key), (key, []))[1].append(doc)
     found = []
-    for key, members in groups:
+    for key, members in groups.values():
         made: Document = {"_id": key}
         for name, spec in given.items():
             if name != "_id":
@@ -433,11 +442,10 @@ def _accumulated(name: str, spec: Any, members: list[Document]) -> Any:
     if how == "$push":
         return values
     if how == "$addToSet":
-        unique: list[Any] = []
+        unique: dict[str, Any] = {}
         for value in values:
-            if not _equal([unique], value):
-                unique.append(value)
-        return unique
+            unique.setdefault(mark(value), value)
+        return list(unique.values())
     raise DocumentError(f"unknown group operator '{how}'")
 
 

@@ -19,8 +19,8 @@ from simcluster.models.apps.stores.documents import (
     DocumentError,
     aggregated,
     changed,
-    compare,
     inspected,
+    mark,
     matches,
     ordered,
     projected,
@@ -118,11 +118,12 @@ class Collection:
         return [] if wanted else [{"_id": self.maker.of_application(at)} for at in range(min(self.own, most))]
 
     def _distinct(self, path: str, wanted: Any) -> list[Any]:
-        found: list[Any] = []
+        found: dict[str, Any] = {}
         for doc in self._found(wanted):
             for value in values_at(doc, path):
-                found += [one for one in (value if isinstance(value, list) else [value]) if one not in found]
-        return found
+                for one in value if isinstance(value, list) else [value]:
+                    found.setdefault(mark(one), one)
+        return list(found.values())
 
     def _cursor(self, method: str, args: list[Any], steps: list[tuple[str, list[Any]]]) -> object:
         first = args[0] if args else {}
@@ -165,16 +166,17 @@ class Collection:
         if not all(isinstance(doc, dict) for doc in listed) or (many and method == "insertOne"):
             raise DocumentError("document must be an object")
         docs = self.held.setdefault(self.name, [])
-        ids = []
+        ids, marks = [], dict.fromkeys(mark(known["_id"]) for known in docs)
         for doc in listed:
             made = {"_id": doc["_id"] if "_id" in doc else self.maker.make(len(docs)), **copy.deepcopy(doc)}
-            if any(compare(known["_id"], made["_id"]) == 0 for known in docs):
+            if mark(made["_id"]) in marks:
                 raise DocumentError(f"E11000 duplicate key error collection: {self.name} index: _id_ dup key: "
                                     f"{{ _id: {inspected(made['_id'])} }}")  # fmt: skip
             if len(docs) >= MOST:
                 raise DocumentError("Resource limit exceeded: too many documents")
             docs.append(made)
             ids.append(made["_id"])
+            marks[mark(made["_id"])] = None
         if self.legacy and method == "insert":
             return _bulk(len(ids)) if many else WriteResult("WriteResult", {"nInserted": 1})
         if not many and method != "insert":
@@ -193,9 +195,9 @@ class Collection:
         single = len(args) > 1 and (args[1] in (1, True) or (isinstance(args[1], dict) and args[1].get("justOne")))
         if method in ("deleteOne", "findOneAndDelete") or (method == "remove" and single):
             found = found[:1]
-        marks = [doc["_id"] for doc in found]
         if found:
-            self.held[self.name] = [doc for doc in self.docs if doc["_id"] not in marks]
+            marks = dict.fromkeys(mark(doc["_id"]) for doc in found)
+            self.held[self.name] = [doc for doc in self.docs if mark(doc["_id"]) not in marks]
         if method == "findOneAndDelete":
             return copy.deepcopy(found[0]) if found else None
         if self.legacy and method == "remove":
@@ -216,11 +218,12 @@ class Collection:
         if method not in ("updateMany",) and not (method == "update" and options.get("multi")):
             found = found[:1]
         docs, changes, before = self.docs, 0, copy.deepcopy(found[0]) if found else None
+        places = {mark(doc["_id"]): at for at, doc in enumerate(docs)} if found else {}
         for doc in found:
             after = changed(doc, update)
             if after != doc:
                 changes += 1
-                docs[next(at for at, one in enumerate(docs) if one is doc)] = after
+                docs[places[mark(doc["_id"])]] = after
         upserted = self._upsert(wanted, update) if not found and options.get("upsert") else None
         if method == "findOneAndUpdate":
             new = options.get("returnDocument") == "after" or options.get("returnNewDocument") or options.get("new")

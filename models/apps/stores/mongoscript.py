@@ -92,12 +92,22 @@ class Documents(Host):
 
     def ask(self, calls: list[tuple[str, list[Any]]]) -> Any:
         """What a method and those of its cursor give; who looks through many documents has done many steps."""
-        self._script.spend(5 + self._shell.held(self._database, self.name) // 10)
+        inserts = calls[0][0].startswith("insert")
+        asked = 1 if inserts else _size([one for _, args in calls for one in args])
+        self._script.spend(5 + self._shell.held(self._database, self.name) * max(1, asked) // 10)
         return self._shell.on_collection(self._database, self.name, calls)
 
     def apply(self, function: Any, args: list[Any]) -> Any:
         """Call a function of the script."""
         return self._script.call(function, args)
+
+
+def _size(value: Any) -> int:
+    """How many values one holds, itself among them."""
+    if isinstance(value, list | dict):
+        inner = value.values() if isinstance(value, dict) else value
+        return 1 + sum(map(_size, inner))  # integers
+    return 1
 
 
 class Cursor(Host):

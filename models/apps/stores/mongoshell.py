@@ -126,8 +126,10 @@ class MongoShell:
             printed += self._value_lines(value)
         except ScriptError as error:
             said = error
-            if typed:
-                printed.append(self._complaint(error).rstrip("\n"))
+        except RecursionError:  # where a value that lies deep is asked for or printed
+            said = ScriptError("RangeError", "Maximum call stack size exceeded")
+        if said is not None and typed:
+            printed.append(self._complaint(said).rstrip("\n"))
         return "".join(f"{text}\n" for text in printed), said
 
     def _value_lines(self, value: Any) -> list[str]:

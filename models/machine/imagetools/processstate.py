@@ -40,11 +40,17 @@ def _user(container: Container) -> str:
 
 
 def _listed(call: ToolCall) -> list[Inner]:
-    """The container's processes and the command itself."""
-    return [
-        *containerproc.processes(call.container),
-        Inner(containerproc.SELF, 0, call.name, " ".join(call.argv), "R", 1 << 20),
-    ]
+    """The processes of the container, or of the one whose namespace it has joined, and the command itself."""
+    container = call.container
+    own = containerproc.processes(container)
+    if tuple(call.argv) != container.argv:  # else it is the main process itself
+        own.append(Inner(containerproc.SELF, 0, call.name, " ".join(call.argv), "R", 1 << 20))
+    joined = container.sandbox.containers.get(container.spec.target)
+    if joined is None or not joined.running:
+        return own
+    there = containerproc.processes(joined)
+    begin = max(one.pid for one in there) + 6  # what had been started and is gone
+    return [*there, *(one._replace(pid=begin + at, ppid=0) for at, one in enumerate(own))]
 
 
 def _time(cpu_ns: int) -> str:

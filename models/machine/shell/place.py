@@ -116,6 +116,16 @@ def face_of(container: Container, argv: Sequence[str] = ()) -> Face:
     return BASH if first == "bash" else DASH
 
 
+def _who(container: Container) -> Who:
+    """As whom commands run: whom the image does not know has no name, and root's group if nobody says another."""
+    uid, spec = container.uid, container.spec
+    gid = spec.group if spec.group is not None else uid if spec.user is None else 0
+    if not (uid or gid or spec.groups):
+        return Who()
+    user, group = ("root" if not number else str(number) for number in (uid, gid))
+    return Who(user, uid, group, gid, "/" if uid else "/root", spec.groups)
+
+
 class ContainerPlace:
     """A container (`userland.place.Place`)."""
 
@@ -125,8 +135,7 @@ class ContainerPlace:
         facts = facts_of(container.spec.image)
         self.absent = () if facts is None else facts.absent
         self.host = container.sandbox.pod_name
-        uid = container.uid
-        self.who = Who() if not uid else Who(str(uid), uid, str(uid), uid, "/")
+        self.who = _who(container)
         self.drawn = 0
 
     @property

@@ -288,11 +288,8 @@ def _found(value: str, pattern: Any, flags: Any) -> list[dict[str, Any]]:
     names = (
         {number: name for name, number in program._program.groupindex.items()} if program._program is not None else {}
     )
-    out, at = [], 0
-    while at <= len(value):
-        match = program.search(value, at)
-        if match is None:
-            break
+    out: list[dict[str, Any]] = []
+    for match in program.iterate(value):
         captures = [
             {"offset": span[0], "length": max(0, span[1] - span[0]), "string": text, "name": names.get(number)}
             for number, (span, text) in enumerate(zip(match.spans, match.groups, strict=True))
@@ -303,7 +300,8 @@ def _found(value: str, pattern: Any, flags: Any) -> list[dict[str, Any]]:
         )
         if not everywhere:
             break
-        at = match.end if match.end > match.start else match.end + 1
+        if len(out) > 50_000:  # of one search
+            raise Exhausted
     return out
 
 
@@ -321,17 +319,23 @@ def _test(machine: Machine, value: Any, pattern: Any, flags: Any) -> bool:
 def _sub(machine: Machine, args: list[Node], value: Any, path: Path, scope: Scope) -> Iterator[Found]:
     for flags in machine.run(args[2], value, scope):
         for pattern in machine.run(args[0], value, scope):
-            texts = [""]
+            texts: list[list[str]] = [[]]
             at = 0
             for match in _found(value, pattern, flags):
+                machine.steps += 4
                 names = {each["name"]: each["string"] for each in match["captures"] if each["name"]}
                 filled = list(machine.run(args[1], names, scope))
                 if any(not isinstance(each, str) for each in filled):
                     raise JqError(f"{described(names)} cannot be added to a string")
-                texts = [fitting(text + value[at : match["offset"]] + each) for text in texts for each in filled]
+                before = value[at : match["offset"]]
+                if len(filled) == 1:
+                    for parts in texts:
+                        parts += (before, filled[0])
+                else:
+                    texts = [[fitting("".join([*parts, before, each]))] for parts in texts for each in filled]
                 at = match["offset"] + match["length"]
-            for text in texts:
-                yield text + value[at:], None
+            for parts in texts:
+                yield fitting("".join([*parts, value[at:]])), None
 
 
 def _resplit(machine: Machine, value: Any, pattern: Any, flags: Any) -> Any:

@@ -10,7 +10,7 @@ from simcluster.models.userland.lexer import ShellSyntaxError
 from simcluster.models.userland.options import parse
 from simcluster.models.userland.outcome import FOREVER_NS, KILLED, NOT_FOUND, Outcome
 from simcluster.models.userland.paths import FileError
-from simcluster.models.userland.place import Call, Tool
+from simcluster.models.userland.place import Call, Tool, Who
 from simcluster.models.userland.signals import NUMBERS, signal_named
 
 Instruction = tuple[Any, ...]
@@ -385,9 +385,13 @@ def identity(call: Call) -> Outcome:
     if given.problem:
         return call.wrong(given.problem)
     if call.name in ("whoami", "logname", "users"):
+        if who.user.isdigit():
+            said = f"cannot find name for user ID {who.uid}" if call.gnu else f"unknown uid {who.uid}"
+            return call.wrong(said, hint=False)
         return Outcome(who.user + "\n")
     if call.name == "groups":
-        return Outcome(who.group + "\n")
+        return Outcome(" ".join(_named(number, who).partition("(")[2].rstrip(")") or str(number)
+                                for number in _groups(who, gnu=call.gnu)) + "\n")  # fmt: skip
     if given.words and given.words[0] not in (who.user, "root", "nobody"):
         return Outcome(stderr=f"id: ‘{given.words[0]}’: no such user\n", code=1)
     if given.words and given.words[0] != who.user:
@@ -395,9 +399,25 @@ def identity(call: Call) -> Outcome:
         who = who._replace(user=name, uid=number, group=group, gid=number)
     if given.has("u"):
         return Outcome(f"{who.user if given.has('n') else who.uid}\n")
-    if given.has("g", "G"):
+    if given.has("g"):
         return Outcome(f"{who.group if given.has('n') else who.gid}\n")
-    return Outcome(f"uid={who.uid}({who.user}) gid={who.gid}({who.group}) groups={who.gid}({who.group})\n")
+    listed = _groups(who, gnu=call.gnu)
+    if given.has("G"):
+        return Outcome(" ".join(map(str, listed)) + "\n")
+    user = f"{who.uid}" if who.user.isdigit() else f"{who.uid}({who.user})"
+    groups = ",".join(_named(number, who) for number in listed)
+    return Outcome(f"uid={user} gid={_named(who.gid, who)} groups={groups}\n")
+
+
+def _groups(who: Who, *, gnu: bool) -> list[int]:
+    """Groups as the kernel has them, in their order; coreutils names the own one first."""
+    found = sorted({who.gid, *who.groups})
+    return [who.gid, *(number for number in found if number != who.gid)] if gnu else found
+
+
+def _named(gid: int, who: Who) -> str:
+    name = who.group if gid == who.gid else "root" if not gid else ""
+    return f"{gid}({name})" if name and not name.isdigit() else str(gid)
 
 
 def tty(call: Call) -> Outcome:

@@ -19,6 +19,7 @@ from simcluster.apps.astronomy_shop.orders import (
     PaymentProgram,
     RecommendationProgram,
 )
+from simcluster.apps.astronomy_shop.requestfilter import RequestFilterProgram
 
 PROGRAMS = {
     "shop-accounting": AccountingProgram,
@@ -35,4 +36,5 @@ PROGRAMS = {
     "shop-product-catalog": ProductCatalogProgram,
     "shop-product-reviews": ProductReviewsProgram,
     "shop-recommendation": RecommendationProgram,
+    "shop-request-filter": RequestFilterProgram,
 }

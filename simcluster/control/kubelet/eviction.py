@@ -3,7 +3,8 @@
 Source: pkg/kubelet/eviction/{eviction_manager,helpers}.go of 1.32: every 10 s the signals are
 compared with the thresholds; a crossed one is a node condition for at least five minutes, and
 the worst pod of the node is evicted, one a round; a soft one waits for its grace period. Pods
-that exceed their own limits of local storage go before. Left out: logs as storage.
+that exceed their own limits of local storage go before: those of an emptyDir, of the pod, of a container; logs count.
+Left out: logs where pods are ranked for the node's sake.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from simcluster.control.kubelet.podspec import Pod, containers_of, disk_limit, m
 from simcluster.control.kubelet.podworker import PodWorker
 from simcluster.control.kubelet.thresholds import amount_of
 from simcluster.engine import MINUTE, SECOND, Timer
+from simcluster.models.machine.container import Sandbox
+from simcluster.models.machine.containerlogs import size_of
 from simcluster.models.machine.storage import layer_bytes, written_bytes
 
 #: monitoringInterval and evictionPressureTransitionPeriod.
@@ -164,27 +167,32 @@ class EvictionManager:
             layer = None if sandbox is None else sandbox.volumes.get(volume["name"])
             if limit and layer is not None and layer_bytes(layer) > quantity.to_bytes(limit):
                 return f'Usage of EmptyDir volume "{volume["name"]}" exceeds the limit "{limit}". '
+        whole = self._pod_excess(worker, sandbox)
+        if whole:
+            return whole
         for container in spec["containers"]:
             limit = disk_limit(container)
-            run = worker.container(container["name"]) if limit else None
-            if run is not None and written_bytes(run) > quantity.to_bytes(limit):
+            if limit and self._kept(worker, container["name"]) > quantity.to_bytes(limit):
                 return f'Container {container["name"]} exceeded its local ephemeral storage limit "{limit}". '
-        return self._pod_excess(worker)
+        return ""
 
-    def _pod_excess(self, worker: PodWorker) -> str:
-        """The limits of all containers together also hold for what they wrote into volumes."""
-        texts = [disk_limit(container) for container in containers_of(worker.pod)]
-        sandbox = self.host.machine.runtime.sandboxes.get(worker.uid)
-        if sandbox is None or not all(texts):
+    def _pod_excess(self, worker: PodWorker, sandbox: Sandbox | None) -> str:
+        """The limits of the containers that have one, together, hold for all that the pod keeps on the node."""
+        texts = [text for text in (disk_limit(container) for container in containers_of(worker.pod)) if text]
+        if sandbox is None or not texts:
             return ""
         total = sum(quantity.to_bytes(text) for text in texts)  # integers
         disks = [v["name"] for v in worker.pod["spec"].get("volumes") or () if _on_disk(v)]
         used = sum(layer_bytes(sandbox.volumes[name]) for name in disks if name in sandbox.volumes)  # integers
-        runs = [worker.container(name) for name in _names(worker.pod)]
-        used += sum(written_bytes(run) for run in runs if run is not None)  # integers
+        used += sum(self._kept(worker, name) for name in _names(worker.pod))  # integers
         if used <= total:
             return ""
         return f"Pod ephemeral local storage usage exceeds the total limit of containers {_binary(total)}. "
+
+    def _kept(self, worker: PodWorker, name: str) -> int:
+        """What a container keeps on the node: what it wrote into its own layer, and its logs."""
+        run = worker.container(name)
+        return (0 if run is None else written_bytes(run)) + size_of(self.host.machine, worker.uid, name)
 
     def _observe(self) -> list[Crossed]:
         machine, config = self.host.machine, self.host.config

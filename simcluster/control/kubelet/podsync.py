@@ -461,5 +461,6 @@ def _identity(pod: Json, container: Json) -> dict[str, Any]:
         "drop": tuple(str(name).removeprefix("CAP_") for name in capabilities.get("drop") or ()),
         "add": tuple(str(name).removeprefix("CAP_") for name in capabilities.get("add") or ()),
         "privileged": bool(own.get("privileged")),
+        "target": str(container.get("targetContainerName") or ""),
         "workdir": str(container.get("workingDir") or ""),
     }

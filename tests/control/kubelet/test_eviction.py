@@ -117,6 +117,40 @@ def test_a_pod_that_fills_its_volume_is_evicted(bench):
     assert status["message"] == 'Usage of EmptyDir volume "cache" exceeds the limit "1Ki". '
 
 
+@pytest.mark.parametrize(
+    ("limit", "written", "logged", "said"),
+    [
+        ("1Mi", 2 << 20, 0, "Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. "),
+        ("1Mi", 0, 2 << 20, "Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. "),
+        ("1Mi", 0, 1 << 19, ""),
+    ],
+)
+def test_a_pod_that_keeps_more_than_its_limit_on_the_node_is_evicted(bench, limit, written, logged, said):
+    bench.pod("writer", resources={"limits": {"ephemeral-storage": limit}})
+    bench.run(8)
+    container = bench.machine.runtime.newest(bench.get("writer")["metadata"]["uid"], "c")
+    if written:
+        FileTree(container).write("/big", "x" * written)
+    if logged:
+        container.write("x" * logged)
+    bench.run(11)
+    status = bench.get("writer")["status"]
+    assert (status.get("reason", ""), status.get("message", "")) == ("Evicted" if said else "", said)
+
+
+def test_one_container_above_its_own_limit_takes_the_pod_with_it(bench):
+    bounded = [
+        {"name": name, "image": "acme/app:1.0", "resources": {"limits": {"ephemeral-storage": limit}}}
+        for name, limit in (("c", "1Mi"), ("d", "8Mi"))
+    ]
+    bench.pod("pair", spec={"containers": bounded})
+    bench.run(8)
+    FileTree(bench.machine.runtime.newest(bench.get("pair")["metadata"]["uid"], "c")).write("/big", "x" * (2 << 20))
+    bench.run(11)
+    status = bench.get("pair")["status"]
+    assert status["message"] == 'Container c exceeded its local ephemeral storage limit "1Mi". '
+
+
 def test_sidecars_stop_one_after_another(bench):
     slow = [{"name": "TERM_AFTER", "value": "2"}]
     names = ("first", "second")

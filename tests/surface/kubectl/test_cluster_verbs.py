@@ -96,6 +96,9 @@ def test_debug_adds_an_ephemeral_container(cluster: Cluster) -> None:
     assert cluster.ok("logs tmp -c two") == "tmp\n"
     path = "{.spec.ephemeralContainers[1].securityContext.capabilities.add}"
     assert cluster.ok(f"get pod tmp -o jsonpath='{path}'") == '["SYS_PTRACE"]'
+    seen = cluster.run("debug tmp -i --image=busybox:1.36 --profile=general --target=tmp -c three -- ps").stdout
+    assert "sleep 9999" in seen
+    assert seen.endswith(" ps\n")
 
 
 def test_debug_makes_a_pod_on_a_node(cluster: Cluster) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -345,3 +346,24 @@ def test_a_first_script_that_fails_ends_the_container() -> None:
     made.run(3)
     assert made.container("store").exit_code == 1
     assert "TypeError: db.x.nope is not a function" in made.text()
+
+
+MANY = "db.z.insertMany([...Array(9000)].map((_, i) => ({i})))"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (f"{MANY}; db.z.updateMany({{}}, {{$set: {{a: 1}}}}).modifiedCount", "9000"),
+        (f"{MANY}; db.z.aggregate([{{$group: {{_id: '$i'}}}}]).toArray().length", "9000"),
+        (f"{MANY}; db.z.find({{$or: [...Array(500)].map(() => ({{i: -1}}))}}).count()", "Killed"),
+        ("let a = {}; a.a = a; db.z.find(a)", "RangeError: Maximum call stack size exceeded"),
+        ("for (;;) db.z.insertOne({a: 1})", "Killed"),
+    ],
+)  # fmt: skip
+def test_many_documents_take_their_time_and_no_more(code: str, said: str) -> None:
+    begun = time.process_time()
+    answer = bench(image="mongo:7.0").store().run(("mongosh", "--quiet", "--eval", code))
+    assert answer is not None
+    assert time.process_time() - begun < 4.0
+    assert (answer.stdout + answer.stderr).strip() == said

@@ -1,0 +1,1 @@
+"""Filters of requests whose rules cost too much."""

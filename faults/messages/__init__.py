@@ -1,0 +1,1 @@
+"""Records of a broker that their consumers cannot read."""
