@@ -350,9 +350,10 @@ class Process(Expander):
         return sorted(name for name in (*self.variables, *self.arrays) if name.startswith(prefix))
 
     def number_text(self, name: str, subscript: str | None) -> str:
-        """Text of a variable for arithmetic."""
+        """Text of a variable for arithmetic, where it is an expression: to read a long one takes its time."""
         if subscript is None:
             value = self.variable(name)
+            self.steps += len(value or "") // 10
             if value is None and self.options.get("u"):
                 raise ExpansionError(f"{name}: " + ("unbound variable" if self.face.bash else "parameter not set"))
             return value or ""

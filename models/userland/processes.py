@@ -409,7 +409,7 @@ class Processes(ABC):
             self.sizes.pop(child.pid, None)
             self.needs.pop(child.pid, None)
         else:
-            parent.status = child.status
+            parent.status = 0 if (kind, length) == ("wait", 1) else child.status  # of a wait for all
         parent.counter += length
         if kind == "sub":
             following = parent.code[parent.counter][0] if parent.counter < len(parent.code) else ""

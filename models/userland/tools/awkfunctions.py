@@ -26,6 +26,13 @@ def called(machine: Machine, name: str, args: list[Node]) -> Any:
         return _with_nodes(machine, name, args)
     values = [machine.value(node) for node in args]
     texts = [machine.text(value) for value in values]
+    found = _of_values(machine, name, values, texts)
+    if isinstance(found, str):
+        machine.pay(len(found) // 200)
+    return found
+
+
+def _of_values(machine: Machine, name: str, values: list[Any], texts: list[str]) -> Any:
     if name in ("tolower", "toupper"):
         return texts[0].lower() if name == "tolower" else texts[0].upper()
     if name == "substr":
@@ -118,10 +125,12 @@ def _with_nodes(machine: Machine, name: str, args: list[Node]) -> Any:
     if name == "gensub":
         how = machine.text(machine.value(args[2])) if len(args) > 2 else "g"
         text = machine.text(machine.value(args[3])) if len(args) > 3 else machine.record
+        machine.pay(len(text))
         which = 0 if how[:1] in "gG" else int(how) if how.isdigit() else 1
         return _replaced(pattern, replacement, text, which, groups=True)[0]
     target: Node = args[2] if len(args) > 2 else ("field", ("num", 0.0))
     text = machine.text(machine.value(target))
+    machine.pay(len(text))
     changed, count = _replaced(pattern, replacement, text, 0 if name == "gsub" else 1, groups=False)
     if count and target[0] in ("var", "item", "field"):
         machine.assign(target, changed)
@@ -135,6 +144,7 @@ def _split(machine: Machine, args: list[Node]) -> float:
         separator = args[2][1] if args[2][0] == "regex" else machine.text(machine.value(args[2]))
         if args[2][0] == "regex" and len(separator) == 1 and separator != " ":
             separator = f"[{separator}]" if separator not in "^\\" else separator
+    machine.pay(len(text))
     parts = machine.split(text, separator)
     array = machine.array(args[1][1])
     array.clear()

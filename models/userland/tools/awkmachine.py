@@ -227,14 +227,15 @@ class Machine:
 
     # Statements.
 
-    def _count(self) -> None:
-        self.steps += 1
+    def pay(self, steps: int = 1) -> None:
+        """Work takes its time. Raises Exhausted."""
+        self.steps += steps
         if self.steps > STEPS_MAX:
             raise Exhausted
 
     def execute(self, node: Node) -> None:
         """Run a statement."""
-        self._count()
+        self.pay()
         kind = node[0]
         if kind == "block":
             for each in node[1]:
@@ -273,7 +274,7 @@ class Machine:
         once = kind == "do"
         while once or test is None or self.true(self.value(test)):
             once = False
-            self._count()
+            self.pay()
             try:
                 self.execute(body)
             except _Leave as leave:
@@ -440,9 +441,7 @@ class Machine:
 
     def value(self, node: Node) -> Any:
         """Value of an expression."""
-        self.steps += 1
-        if self.steps > STEPS_MAX:
-            raise Exhausted
+        self.pay()
         kind = node[0]
         if kind in ("num", "str"):
             return node[1]

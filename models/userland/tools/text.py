@@ -443,13 +443,13 @@ def fold(call: Call) -> Outcome:
     out = []
     for _, text in call.inputs(given.words):
         for line in kept_lines(text):
-            body = line.removesuffix("\n")
-            while len(body) > width:
-                at = body.rfind(" ", 0, width) + 1 if given.has("s") else width
-                at = at or width
-                out.append(body[:at] + "\n")
-                body = body[at:]
-            out.append(body + line[len(line.removesuffix("\n")) :])
+            body, begin = line.removesuffix("\n"), 0
+            while len(body) - begin > width:
+                blank = body.rfind(" ", begin, begin + width) + 1 if given.has("s") else 0
+                end = blank or begin + width
+                out.append(body[begin:end] + "\n")
+                begin = end
+            out.append(body[begin:] + line[len(body) :])
     return call.done("".join(out))
 
 
