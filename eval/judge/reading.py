@@ -24,7 +24,7 @@ from simcluster.eval.judge.lexicon import telling
 from simcluster.eval.judge.sentence import Evidence, Sentence
 from simcluster.eval.judge.tokens import normal, sentences
 from simcluster.eval.judge.vocabulary import cues, hints_of, patterns_of, topics_of, vocabulary, words
-from simcluster.eval.judge.weighing import MUCH, SURELY, TIMES, in_order, leaves_a_choice, speaks_of, spoken, weighed
+from simcluster.eval.judge.weighing import SURELY, in_order, said_aside, speaks_of, spoken, weighed
 
 #: Sentences with something in them that are read; nobody needs as many to name a cause.
 SENTENCES_MAX = 150
@@ -258,11 +258,7 @@ class _Claims:
 
     def _by_the_way(self, found: list[Stated]) -> list[Stated]:
         """What is claimed, without what the text hardly speaks of beside another."""
-        much = speaks_of(self._parsed)
-        claimed = {one.family for one in found if one.role in ("cause", "said")}
-        most = max((much.get(name, 0) for name in claimed), default=0)
-        most = 0 if any(map(leaves_a_choice, self._parsed)) else most
-        few = {name for name in claimed if most >= MUCH and much.get(name, 0) * TIMES < most}
+        few = said_aside(self._parsed, {one.family for one in found if one.role in ("cause", "said")})
         return [one._replace(role="aside") if one.role == "said" and one.family in few else one for one in found]
 
     def _from_what(self, found: list[Stated]) -> list[Stated]:

@@ -97,6 +97,17 @@ def speaks_of(parsed: Sequence[Sentence]) -> dict[str, int]:
     return found
 
 
+def said_aside(parsed: Sequence[Sentence], claimed: set[str]) -> set[str]:
+    """Of the families that a text claims those of which it hardly speaks beside another; none of which nothing was
+    learned, such as a package's own.
+    """
+    much = speaks_of(parsed)
+    most = max((much.get(name, 0) for name in claimed), default=0)
+    if most < MUCH or any(map(leaves_a_choice, parsed)):
+        return set()
+    return {name for name in claimed & weights_families() if much.get(name, 0) * TIMES < most}
+
+
 def _weighed(one: Evidence, heard: Sequence[tuple[Clause, Mapping[str, int]]], sentence: Sentence) -> Evidence:
     over = [(clause, shares) for clause, shares in heard if clause.start < one.end and one.start < clause.end]
     if (

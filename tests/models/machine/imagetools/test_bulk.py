@@ -34,7 +34,7 @@ def test_what_containers_write_counts_against_their_limit():
     bench.run(60)
     status = bench.get()["status"]
     assert (status["phase"], status["reason"]) == ("Failed", "Evicted")
-    assert status["message"] == 'Container c exceeded its local ephemeral storage limit "50Mi". '
+    assert status["message"] == "Pod ephemeral local storage usage exceeds the total limit of containers 50Mi. "
 
 
 def test_sizes_are_listed():
