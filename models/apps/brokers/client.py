@@ -1,7 +1,8 @@
-"""Clients of a broker in a program: a consumer of a group, and what a producer is told."""
+"""Clients of a broker in a program: a consumer of a group, what a producer is told, and programs that are either."""
 
 from __future__ import annotations
 
+from simcluster.engine import Timer
 from simcluster.models.apps.brokers.groups import Place
 from simcluster.models.apps.brokers.kafka import Fetched, KafkaProgram
 from simcluster.models.apps.reaching import reach
@@ -95,3 +96,31 @@ class Consumer:
                 broker.commit(self.group, self.identity, self.positions)
             broker.leave_group(self.group, self.identity)
         self.identity = ""
+
+
+class Working(ServerProgram):
+    """A program that does something with a broker every so often, for which it keeps a timer."""
+
+    _work: Timer | None = None
+
+    def stop(self) -> None:
+        """The process is gone: killed, or it has ended itself before."""
+        super().stop()
+        if self._work is not None:
+            self._work.cancel()
+
+
+class Consuming(Working):
+    """One that is a consumer of a group.
+
+    Attributes:
+        consumer: its membership, once it serves.
+    """
+
+    consumer: Consumer
+
+    def terminate(self) -> None:
+        """SIGTERM: it closes its consumer."""
+        if not self.draining and self.server is not None:
+            self.consumer.close()
+        super().terminate()

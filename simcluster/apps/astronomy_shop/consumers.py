@@ -7,9 +7,9 @@ commit every five seconds (`enable.auto.commit`).
 from __future__ import annotations
 
 from simcluster.apps.astronomy_shop.stores import address_of, met
-from simcluster.engine import MILLISECOND, SECOND, Timer, parse_rfc3339
+from simcluster.engine import MILLISECOND, SECOND, parse_rfc3339
 from simcluster.engine.streams import mix
-from simcluster.models.apps.brokers.client import Consumer
+from simcluster.models.apps.brokers.client import Consumer, Consuming
 from simcluster.models.apps.brokers.kafka import Fetched
 from simcluster.models.apps.countedserver import CountedServer
 from simcluster.models.apps.flags.client import FlaggedProgram
@@ -27,35 +27,21 @@ LINES_MAX = 50
 _EPOCH_NS = -parse_rfc3339("1970-01-01T00:00:00Z")
 
 
-class OrdersProgram(FlaggedProgram):
+class OrdersProgram(Consuming, FlaggedProgram):
     """A consumer of the topic `orders`."""
 
     GROUP = ""
     CLIENT = ""
-    consumer: Consumer
-    _polling: Timer | None = None
     _polls = 0
     _complained_ns = -SECOND * 3600
     handled = 0
-
-    def stop(self) -> None:
-        """The process is gone: killed, or it has left its group before."""
-        super().stop()
-        if self._polling is not None:
-            self._polling.cancel()
-
-    def terminate(self) -> None:
-        """SIGTERM: it closes its consumer."""
-        if not self.draining and self.server is not None:
-            self.consumer.close()
-        super().terminate()
 
     def _ready(self) -> None:
         super()._ready()
         if self.server is None or not self.container.running:
             return
         self.consumer = Consumer(self, "KAFKA_ADDR", self.GROUP, self.CLIENT, (TOPIC,))
-        self._polling = self.container.sim.every(POLL_NS, self._poll)
+        self._work = self.container.sim.every(POLL_NS, self._poll)
 
     def _poll(self) -> None:
         if self.draining:

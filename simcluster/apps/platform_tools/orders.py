@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import json
 
-from simcluster.engine import MILLISECOND, SECOND, Timer
+from simcluster.engine import MILLISECOND, SECOND
 from simcluster.engine.streams import mix
-from simcluster.models.apps.brokers.client import Connection, Consumer
+from simcluster.models.apps.brokers.client import Connection, Consumer, Consuming, Working
 from simcluster.models.apps.brokers.groups import Place
 from simcluster.models.apps.marks import day_time
-from simcluster.models.apps.server import ServerProgram
 
 #: How often it polls, how often it tells that it waits, and how long an order takes it.
 POLL_NS, REMIND_NS, EACH_NS, EACH_CPU_NS = SECOND, 15 * SECOND, 4 * MILLISECOND, 2 * MILLISECOND
@@ -25,17 +24,10 @@ PAUSE, SKIP, DEAD_LETTER = "pause", "skip", "dead-letter"
 _TRAILING = "Illegal trailing comma"
 
 
-class OrdersProgram(ServerProgram):
+class OrdersProgram(Working):
     """What both have in common: a connection to the broker, and a log of Python's form."""
 
-    _timer_of_work: Timer | None = None
     _broker: Connection
-
-    def stop(self) -> None:
-        """The process is gone."""
-        super().stop()
-        if self._timer_of_work is not None:
-            self._timer_of_work.cancel()
 
     def setting(self, name: str, default: str) -> str:
         """A variable, or what it is otherwise."""
@@ -66,7 +58,7 @@ class OrderStreamProgram(OrdersProgram):
         self.say(f"order-stream started bootstrap={self.setting('KAFKA_ADDR', '')} topic={self._topic}")
         seconds = self.setting("INTERVAL_SECONDS", "2")
         every = int(float(seconds) * SECOND) if seconds.replace(".", "", 1).isdigit() else 2 * SECOND
-        self._timer_of_work = self.container.sim.every(max(every, SECOND // 10), self._publish)
+        self._work = self.container.sim.every(max(every, SECOND // 10), self._publish)
 
     @property
     def _topic(self) -> str:
@@ -84,24 +76,16 @@ class OrderStreamProgram(OrdersProgram):
                  "INFO" if not why else "ERROR")  # fmt: skip
 
 
-class OrdersValidatorProgram(OrdersProgram):
-    """The consumer.
+class OrdersValidatorProgram(Consuming, OrdersProgram):
+    """The consumer, which commits nothing when it is ended.
 
     Attributes:
-        consumer: its membership in the group.
         paused: the record before which it stands; None while it goes on.
     """
 
-    consumer: Consumer
     paused: tuple[Place, int] | None = None
     _known: tuple[str, frozenset[Place]] = ("", frozenset())  # as whom it reads which partitions
     _reminded_ns = 0
-
-    def terminate(self) -> None:
-        """SIGTERM: it leaves its group, and commits nothing."""
-        if not self.draining and self.server is not None:
-            self.consumer.close()
-        super().terminate()
 
     def _ready(self) -> None:
         super()._ready()
@@ -113,7 +97,7 @@ class OrdersValidatorProgram(OrdersProgram):
         self.consumer.commits = False
         bootstrap = self.setting("KAFKA_ADDR", "")
         self.say(f"orders-validator started bootstrap={bootstrap} topic={topic} group={group}")
-        self._timer_of_work = self.container.sim.every(POLL_NS, self._poll)
+        self._work = self.container.sim.every(POLL_NS, self._poll)
 
     def _poll(self) -> None:
         if self.draining:

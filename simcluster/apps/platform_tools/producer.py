@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from simcluster.engine import SECOND, Timer, format_rfc3339
-from simcluster.models.apps.brokers.client import Connection
-from simcluster.models.apps.server import ServerProgram
+from simcluster.engine import SECOND, format_rfc3339
+from simcluster.models.apps.brokers.client import Connection, Working
 
 #: A message of 10 MB takes a thread about so long: to serialise, to send and to be acknowledged.
 ROUND_NS = SECOND
@@ -13,23 +12,16 @@ CPU_PER_BYTE = 2
 THREADS, PAYLOAD, TOPIC = 20, 10_000_000, "orders"
 
 
-class OrderCreatorProgram(ServerProgram):
+class OrderCreatorProgram(Working):
     """The main process."""
 
-    _sending: Timer | None = None
     _broker: Connection
-
-    def stop(self) -> None:
-        """The process is gone."""
-        super().stop()
-        if self._sending is not None:
-            self._sending.cancel()
 
     def _ready(self) -> None:
         super()._ready()
         if self.container.running and self.server is not None:
             self._broker = Connection(self, "KAFKA_ADDR")
-            self._sending = self.container.sim.every(ROUND_NS, self._send)
+            self._work = self.container.sim.every(ROUND_NS, self._send)
 
     def _send(self) -> None:
         """Every thread sends a message; the last ones may find the broker gone."""

@@ -8,53 +8,32 @@ from simcluster.engine import SECOND
 from simcluster.models.apps.brokers.kafka import KafkaProgram
 from simcluster.models.machine.machine import Machine
 from simcluster.world import World
+from tests.models.apps.brokers.test_kafka import MANIFEST as KAFKA
 
-MANIFESTS = """\
+MANIFESTS = f"""\
+{KAFKA}---
 apiVersion: v1
 kind: Service
-metadata: {name: kafka}
-spec: {selector: {app: kafka}, ports: [{port: 9092}]}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: kafka}
-spec:
-  selector: {matchLabels: {app: kafka}}
-  template:
-    metadata: {labels: {app: kafka}}
-    spec:
-      containers:
-        - name: kafka
-          image: apache/kafka:3.9.1
-          env: [{name: KAFKA_HEAP_OPTS, value: -Xmx400M}]
-          resources: {limits: {memory: 600Mi}}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: validator}
-spec:
-  selector: {matchLabels: {app: validator}}
-  template:
-    metadata: {labels: {app: validator}}
-    spec:
-      containers:
-        - name: validator
-          image: ghcr.io/platform-tools/orders-validator:v1.0.0
-          env: [{name: KAFKA_ADDR, value: "kafka:9092"}]
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: stream}
-spec:
-  selector: {matchLabels: {app: stream}}
-  template:
-    metadata: {labels: {app: stream}}
-    spec:
-      containers:
-        - name: stream
-          image: ghcr.io/platform-tools/order-stream:v1.0.0
-          env: [{name: KAFKA_ADDR, value: "kafka:9092"}]
+metadata: {{name: kafka}}
+spec: {{selector: {{app: kafka}}, ports: [{{port: 9092}}]}}
 """
+PROGRAM = """\
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}}}
+spec:
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec:
+      containers:
+        - name: {name}
+          image: ghcr.io/platform-tools/{image}:v1.0.0
+          env: [{{name: KAFKA_ADDR, value: "kafka:9092"}}]
+"""
+for image in ("orders-validator", "order-stream"):
+    MANIFESTS += PROGRAM.format(name=image.partition("-")[2], image=image)
 BAD = '{"order_id": "ORD-1", "amount":'
 TOOLS = "/opt/kafka/bin/kafka-"
 OF = "--group orders-validator --topic orders-fulfillment"
