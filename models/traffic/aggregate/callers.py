@@ -23,6 +23,7 @@ from simcluster.engine.streams import _MASK as MASK
 from simcluster.engine.streams import Streams, uniforms_at
 from simcluster.models.traffic.aggregate.budgets import Budgets
 from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
+from simcluster.models.traffic.aggregate.followed import Followed
 from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.jitter import decorrelated, mean_of
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
@@ -95,6 +96,12 @@ class Callers:
         #: whether judging may be compiled
         unusual = self.any_leave or len(self.firsts) or self.budgets or not layout.timed.all()
         self._plain = layout.lanes >= FEW_LANES and not unusual
+        self._followed: Followed | None = None
+
+    def follow(self, queues: Followed) -> None:
+        """Of attempts into these queues it is known which numbers succeed."""
+        self._followed = queues if queues else None
+        self._plain &= not queues
 
     def _policies(self) -> None:
         layout = self.layout
@@ -200,6 +207,8 @@ class Callers:
             left = np.add.reduce(cohort, axis=0)
             part = self._part(share * original, left)
             part = self._whole(tick, left, part)
+            if self._followed is not None:
+                part = np.minimum(part * self._followed.uneven, 1.0)
             good = cohort * part
             late = cohort - good
             self.succeeded = np.add.reduce(good, axis=0)
@@ -302,9 +311,8 @@ class Callers:
         self._refusals = np.zeros(self.layout.edges)
 
     def _take_rejected(self) -> Array | None:
-        if not self.rejected.any():
-            return None
-        taken, self.rejected = self.rejected, np.zeros_like(self.rejected)
+        taken = self.rejected if self.rejected.any() else None
+        self.rejected = self.rejected if taken is None else np.zeros_like(self.rejected)
         return taken
 
     def _take_errors(self) -> Array | None:
@@ -476,17 +484,9 @@ class Callers:
         fast = kernels() if layout.lanes >= FEW_LANES else None
         if fast is not None:
             fast.break_off(
-                tick,
-                edges,
-                ages,
-                amounts,
-                layout.timed,
-                layout.timeout_ticks,
-                self._broken,
-                self.flying,
-                self.open,
+                tick, edges, ages, amounts, layout.timed, layout.timeout_ticks, self._broken, self.flying, self.open,
                 mix,
-            )
+            )  # fmt: skip
             return
         timed = layout.timed[edges]
         alive = ~timed | (ages < layout.timeout_ticks[edges])

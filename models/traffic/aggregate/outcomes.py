@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from simcluster.engine import Shared
 from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
+from simcluster.models.traffic.aggregate.followed import Followed
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.queues import NEVER, Queues
 from simcluster.models.traffic.aggregate.usual import usual_of
@@ -138,6 +139,8 @@ class Outcomes:
         self._faulty = bool((layout.node_failure > 0.0).any())
         #: of requests that their callers take back
         self.pressed: Pressed | None = None
+        #: of queues that are followed request by request
+        self.followed: Followed | None = None
         for _ in range(2 + len(self.heights)):
             self.times(queues)
 
@@ -295,6 +298,8 @@ class Outcomes:
         if self.pressed is not None:
             ages = self.ages if len(self.inner) else self.ages[:0]
             self.pressed.judge(tick, queues, self.lane_speed, np.asarray(ages, np.float64), own, left, total)
+        if self.followed:
+            self.followed.tell(own, left, self.ages if len(self.inner) else self.ages[:0])
         weight = queues.share[:, None]
         result = self.quality
         fast = kernels() if self.layout.lanes >= FEW_LANES else None

@@ -20,6 +20,7 @@ from simcluster.models.traffic.aggregate.answers import Answers
 from simcluster.models.traffic.aggregate.connections import Connections
 from simcluster.models.traffic.aggregate.errors import Errors
 from simcluster.models.traffic.aggregate.fast import kernels
+from simcluster.models.traffic.aggregate.followed import Followed
 from simcluster.models.traffic.aggregate.hedges import Hedges
 from simcluster.models.traffic.aggregate.layout import Graph, Layout, Levels
 from simcluster.models.traffic.aggregate.priorities import merge_priorities
@@ -93,7 +94,10 @@ class AggregateRun(RunState):
         self._lagging = (layout.infinite | layout.holds)[layout.lane_pod]
         self._lagging[self.queues.contended.lanes] = False
         cancels = np.array([e.policy.cancel != "no" or e.policy.propagate for e in self.graph.edges]) & layout.timed
-        self._withdrawing = np.nonzero(cancels[layout.lane_edge])[0]
+        withdrawing = np.nonzero(cancels[layout.lane_edge])[0]
+        self.followed = self.outcomes.followed = Followed(self, withdrawing)
+        self.callers.follow(self.followed)
+        self._withdrawing = withdrawing[~np.isin(withdrawing, self.followed.lanes)]
         in_order = self._withdrawing[~self.queues.lifo[layout.lane_pod[self._withdrawing]]]
         self.outcomes.pressed = Pressed(layout, in_order, self.seed) if len(in_order) else None
         self._watched = self.sources if self.prompt else [s for s in self.sources if s.load.closed is not None]
@@ -202,7 +206,8 @@ class AggregateRun(RunState):
             self._renew()
         elif tick % REFRESH == 0 or queues.has_holds or queues.unsteady:
             self._renew()
-        fast = kernels() if "compiled" in self.strategies and not self.cuts.delays else None
+        compiled = "compiled" in self.strategies and not self.cuts.delays and not self.followed
+        fast = kernels() if compiled else None
         queues.begin(tick, self.noise.at(tick))
         self._judge(tick)
         fresh = self._late_fresh
@@ -264,6 +269,8 @@ class AggregateRun(RunState):
     def _judge(self, tick: int) -> None:
         callers = self.callers
         share = None
+        if self.followed:
+            self.followed.judge(self, tick)
         self.is_calm = self._calm()
         watchful = bool(self.hot) or not self.is_calm or self.cuts.any_void
         watchful |= not self.traits.isdisjoint(("hedged", "failing"))
@@ -377,7 +384,10 @@ class AggregateRun(RunState):
             calls[edges] += fresh[edges]
             if self.connections:
                 self.connections.step(self, tick, level, calls)
-            left = queues.step(level, self.cuts.sent(calls))
+            sent = self.cuts.sent(calls)
+            left = queues.step(level, sent)
+            if self.followed:
+                self.followed.arrive(self, tick, level, sent, fresh, left)
             self._left[lanes] = left
             if self._answering:
                 self.answered += np.bincount(layout.lane_edge[lanes], left, layout.edges)
