@@ -192,7 +192,7 @@ class RequestWriter:
 def _longest(each: Followed) -> int:
     """Hardly a request that ends now takes longer, well or badly, nanoseconds."""
     bad = [math.floor(one.before.mean + one.after_ns) for one in each.failed if one.call.required and one.calls]
-    return max(math.floor(each.took.drawn(LONGEST)[0]), *bad, 0)
+    return max(int(each.took.drawn(LONGEST)[0]), *bad, 0)
 
 
 def _left(owed: dict[tuple[LogTemplate, ...], int], log: tuple[LogTemplate, ...], count: int) -> int:
