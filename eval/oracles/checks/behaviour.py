@@ -110,7 +110,7 @@ class AttemptsPerRequest(Check):
 
 
 def addresses(ctx: Context, service: str) -> list[str]:
-    """Where a Service is reached besides its name: its own address, and those of its pods, which a registry may tell."""
+    """Where a Service is reached besides its name: its own address, and those of its pods."""
     store = ctx.world.api.store
     own = store.get("services", ctx.namespace, service)
     slices = store.objects("endpointslices.discovery.k8s.io", ctx.namespace)
