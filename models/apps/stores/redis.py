@@ -424,7 +424,8 @@ class RedisProgram(StoreProgram):
 
     def _grow(self) -> None:
         """The memory of the process follows its keys."""
-        step, held = 256 << 10, int((self.keyspace.bytes + sum(one.bytes for one in self.databases().values())) * 1.05)
+        set_by_hand = sum(one.bytes for one in self.databases().values())  # integers
+        step, held = 256 << 10, int((self.keyspace.bytes + set_by_hand) * 1.05)
         memory = self.behaviour.memory + held // step * step
         if self.server is not None and memory != self.server.spec.memory_base:
             self.rebase(memory)

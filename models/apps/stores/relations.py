@@ -308,16 +308,16 @@ class Relations:
 
     def _delete(self, tree: Any) -> Result:
         table, condition = self._table(tree.this.name), tree.args.get("where")
-        kept = [row for row in table.rows if condition is not None and not self._value(condition.this, row)]
-        stay = {id(row) for row in kept}
-        gone = [row for row in table.rows if id(row) not in stay]
-        before = snapshot(self._tables) if referring(self._tables, tree.this.name) else None
+        kept, gone = list[Row](), list[Row]()
+        for row in table.rows:
+            (kept if condition is not None and not self._value(condition.this, row) else gone).append(row)
+        before = snapshot(self._tables) if any(each.references for each in self._tables.values()) else {}
         table.rows = kept
         try:
             take_away(self._tables, tree.this.name, gone)
         except Refused:
-            self._tables.update(before or {})
-            table.rows = [*kept, *gone] if before is None else table.rows
+            for name, each in before.items():
+                self._tables[name].rows = each.rows
             raise
         return Result("DELETE", count=len(gone))
 

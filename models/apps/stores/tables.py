@@ -111,22 +111,22 @@ def vet_row(tables: dict[str, Table], table: Table, row: Row, others: Sequence[R
 
 
 def take_away(tables: dict[str, Table], name: str, gone: Sequence[Row]) -> None:
-    """Rows of a table have been taken away: what refers to them goes with them, forgets them, or keeps them.
+    """Rows of a table have been taken out of it: what refers to them goes with them, forgets them, or keeps them.
 
     Raises:
         Refused: needed (table, constraint, whose it is, keys, values, its columns).
     """
-    ids = {id(row) for row in gone}
     for child, table in tables.items():
         for ref in (one for one in table.references if one.table == name):
             lost = [_values(row, ref.keys) for row in gone]
-            hit = [row for row in table.rows if id(row) not in ids and _values(row, ref.columns) in lost]
-            hit = [row for row in hit if None not in _values(row, ref.columns)]
+            kept, hit = list[Row](), list[Row]()
+            for row in table.rows:
+                own = _values(row, ref.columns)
+                (hit if None not in own and own in lost else kept).append(row)
             if not hit:
                 continue
             if ref.gone == "CASCADE":
-                chosen = {id(row) for row in hit}
-                table.rows = [row for row in table.rows if id(row) not in chosen]
+                table.rows = kept
                 take_away(tables, child, hit)
             elif ref.gone == "SET NULL":
                 for row in hit:
