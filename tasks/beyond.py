@@ -22,8 +22,9 @@ from simcluster.tasks.truth import Truth
 #: What follows the id of a task in that of its impossible twins.
 OUTAGE, READONLY = "@outage", "@readonly"
 #: So much of its CPU time each node lacks, for longer than any episode lasts; however little its pods want, it keeps no
-#: more than a tenth of that. Moved wherever they like, they want ten times what all nodes have.
-LACK, LEAVES, LASTS = 0.98, 0.1, "1000h"
+#: more than a hundredth of that: all nodes together have too little for an application that wants some per cent of what
+#: runs in the cluster, wherever it is moved and whatever else is given up.
+LACK, LEAVES, LASTS = 0.98, 0.01, "1000h"
 
 
 def is_impossible(task_id: str) -> bool:
