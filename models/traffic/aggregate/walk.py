@@ -171,6 +171,9 @@ class Walker:
             begun = at[left] + spent[left]
             took, good = patient.copy(), np.zeros(len(left), dtype=bool)
             some = np.nonzero(begun < self.vain[edge])[0] if self.calm is None else np.arange(len(left))
+            if 0 < len(some) < len(left) and self._common is not None:
+                alike, together = self._common
+                self._common = alike, [each[some] for each in together]
             if len(some):
                 took[some], good[some] = self._attempt(edge, begun[some], patient[some])
             refused = self._refused(edge, begun)

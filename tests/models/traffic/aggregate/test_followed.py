@@ -71,7 +71,16 @@ def test_two_servers_and_requests_given_up_in_service() -> None:
 def storm(scale: float, seconds: float = 12.0, **call: object) -> GraphSpec:
     """0.8 of one server, collapsed; `scale` times as many requests of a `scale`th of the work."""
     return spec_of(
-        single(400 * scale, 2 / scale, "100ms", 6, seconds=seconds, warmup_s=min(4.0, seconds / 2), call=call, events=[slowed(1, 1.0)])
+        single(
+            400 * scale,
+            2 / scale,
+            "100ms",
+            6,
+            seconds=seconds,
+            warmup_s=min(4.0, seconds / 2),
+            call=call,
+            events=[slowed(1, 1.0)],
+        )
     )
 
 
@@ -81,13 +90,13 @@ def test_a_storm_serves_as_many_as_on_exact_whatever_a_timeout_holds(scale: floa
     served = {
         kind: fmean(
             total.ok / total.arrivals
-            for seed in range(3)
+            for seed in range(4)
             for total in [kind(storm(scale, 8.0, **call), seed).run().load_totals["users"]]
         )
         for kind in (ExactRun, AggregateRun)
     }
-    assert 0.33 < served[ExactRun] < 0.42
-    assert served[AggregateRun] == pytest.approx(served[ExactRun], rel=0.1)
+    assert 0.33 < served[ExactRun] < 0.43
+    assert served[AggregateRun] == pytest.approx(served[ExactRun], rel=0.15)
 
 
 def test_a_kept_run_goes_on_with_the_same_figures() -> None:

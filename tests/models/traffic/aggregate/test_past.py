@@ -11,6 +11,7 @@ from simcluster.models.traffic.aggregate import AggregateRun
 from simcluster.models.traffic.aggregate.refusals import Refusals
 from simcluster.models.traffic.aggregate.speeds import Speeds
 from simcluster.models.traffic.graph import GraphSpec, spec_of
+from simcluster.testing.agreement.graphs import fork_join
 
 
 def storm(
@@ -91,3 +92,17 @@ def test_a_queue_that_was_just_run_empty_is_no_picture_of_the_future() -> None:
         result = AggregateRun(spec, seed).run()
         late = result.between("users", 12_000_000_000, 20_000_000_000)
         assert late.ok > 0.97 * late.arrivals
+
+
+def test_side_by_side_where_attempts_of_one_arm_are_in_vain_from_some_instant_on() -> None:
+    run = AggregateRun(spec_of(fork_join(2, 0.5)), 1)
+    while run.tick < 40:
+        run.step()
+    walker = run.sampler._walker
+    root, arm = (next(e.index for e in run.graph.edges if (e.caller < 0) is outside) for outside in (True, False))
+    walker.calm, walker.beneath = None, run.wide.waits
+    walker.vain[arm] = 30.0
+    took, good = walker.call(root, np.linspace(20.0, 39.0, 40))
+    assert len(took) == len(good) == 40
+    assert good[:10].any()
+    assert not good[-5:].any()
