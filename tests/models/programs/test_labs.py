@@ -36,7 +36,7 @@ def script(text: str) -> dict[str, Any]:
     return {"image": "python:3.12-slim", "command": ["python", "-c", text]}
 
 
-def told(variables: dict[str, str]) -> dict[str, Any]:
+def configured_server(variables: dict[str, str]) -> dict[str, Any]:
     """A server whose file is of a ConfigMap, and whose variables say where it listens and what it answers."""
     env = [{"name": name, "value": value} for name, value in variables.items()]
     volume, mount = {"name": "app", "configMap": {"name": "conf"}}, {"name": "app", "mountPath": "/app"}
@@ -98,8 +98,8 @@ LABS: dict[str, dict[str, Any]] = {
         "    self.send_response(201)\n    self.end_headers()\n    self.wfile.write(b'made')\n"
         "HTTPServer(('', 9000), H).serve_forever()"
     ),
-    "serves-as-told": told({"PORT": "9001", "NAME": "ann"}),
-    "not-told": told({}),
+    "serves-as-configured": configured_server({"PORT": "9001", "NAME": "ann"}),
+    "not-configured": configured_server({}),
     "asks": script(
         "import os\nfrom os import environ\nif 'LEVEL' in os.environ:\n    print('set')\nelse:\n    print('unset')\n"
         "print(environ.get('LEVEL', 'info'))\nprint(os.getenv('LEVEL'))"
@@ -147,7 +147,7 @@ def lab() -> tuple[Any, dict[str, Any]]:
         ("prints", 0, "tick 2"),
         ("no-module", 1, "ModuleNotFoundError: No module named 'flask'"),
         ("no-variable", 1, "KeyError: 'DB_HOST'"),
-        ("not-told", 1, "KeyError: 'PORT'"),
+        ("not-configured", 1, "KeyError: 'PORT'"),
         ("asks", 0, "unset\ninfo\nNone\n"),
         ("beyond", 1, "'classdef' cannot be run here"),
         ("no-file", 2, "python: can't open file '/app/app.py': [Errno 2] No such file or directory"),
@@ -268,9 +268,9 @@ def test_interpreters_inside_of_containers() -> None:
 
 def test_a_script_of_a_configmap_reads_its_variables() -> None:
     box, pods = lab()
-    asked = f"exec client -- wget -qO- http://{pods['serves-as-told']['podIP']}:9001/"
+    asked = f"exec client -- wget -qO- http://{pods['serves-as-configured']['podIP']}:9001/"
     assert box.kubectl(asked).stdout == "hello ann"
-    assert 'File "/app/serve.py", line 3' in box.kubectl("logs not-told").stdout
+    assert 'File "/app/serve.py", line 3' in box.kubectl("logs not-configured").stdout
 
 
 def test_a_cluster_with_them_can_be_forked() -> None:
