@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from simcluster.models.apps.stores.relations import Column, Refused, Table
 from simcluster.models.apps.stores.sqlfunctions import constant, instant
+from simcluster.models.apps.stores.tables import Column, Refused, Table
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.postgres import PostgresProgram, Session
