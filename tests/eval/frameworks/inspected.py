@@ -14,10 +14,12 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from simcluster.eval.frameworks.inspectai import incidents
 
-TASK = "wrong_service_selector_online_boutique"
-CAUSE = "Service cartservice selects version=v2, a label that no pod carries, so it has no endpoints."
-MEND = """kubectl patch service cartservice -n boutique --type=merge -p '{"spec":{"selector":{"version":null}}}'"""
-LINES = ("kubectl get endpoints -n boutique | grep cart", MEND, "sleep 30")
+TASK = "s2_missing_config_payments"
+CAUSE = (
+    "Deployment payment-app refers to the ConfigMap payment-app-config-v2, which does not exist, so LEDGER_URL is not "
+    "set and its containers crash."
+)
+LINES = ("kubectl get pods | grep payment-app", "kubectl rollout undo deployment/payment-app", "sleep 60")
 
 
 def main(logs: str) -> None:

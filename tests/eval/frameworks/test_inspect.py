@@ -24,7 +24,7 @@ def test_a_stock_agent_with_bash_solves_an_incident(tmp_path: Path) -> None:
     assert found["status"] == "success"
     assert found["value"] == {"passed": 1, "diagnosis": 1, "mitigation": 1}
     assert found["metrics"]["passed"] == 1
-    assert "cartservice" in found["read"][0]
+    assert "CrashLoopBackOff" in found["read"][0]
     assert list(tmp_path.glob("*.eval"))
     ours = start(inspected.TASK, 0)
     for line in inspected.LINES:

@@ -14,14 +14,27 @@ from simcluster.eval.oracles import Mitigation
 from simcluster.eval.proof.attempts import attempt
 from simcluster.eval.report import evaluation_object
 from simcluster.eval.runner.execute import agent_for
-from simcluster.tasks.beyond import chosen, is_impossible
+from simcluster.tasks.beyond import chosen, is_impossible, outage_of
+from simcluster.tasks.model import Task
+from tests import kiosk
 
-TASK = "cpu_limit_too_low_online_boutique@outage"
+def outage_at_the_kiosk() -> Task:
+    """The twin of an incident that is watched, and at which many want to buy."""
+    own = tasks.load(kiosk.TASK, kiosk.LIBRARY)
+    assert own.users is not None
+    return outage_of(own.model_copy(update={"ticket": None, "users": own.users.model_copy(update={"rps": 100.0})}))
 
 
-@pytest.mark.parametrize("name", ["", pytest.param("restart_all", marks=pytest.mark.slow(sample=0))])
-def test_nothing_that_is_done_helps(name: str) -> None:
-    episode = start(TASK, 3)
+LARGE = [("cpu_limit_too_low_online_boutique@outage", ""), ("cpu_limit_too_low_online_boutique@outage", "restart_all")]
+
+
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [(outage_at_the_kiosk(), ""), *(pytest.param(*one, marks=pytest.mark.slow(sample=0)) for one in LARGE)],
+    ids=["kiosk", "shop", "restarted shop"],
+)
+def test_nothing_that_is_done_helps(task: str | Task, name: str) -> None:
+    episode = start(task, 3, library=kiosk.LIBRARY)
     assert "DeadMansSwitch" in episode.alert  # nobody is left who could evaluate a rule
     if name:
         assert not attempt(name, episode.world, episode.task)
