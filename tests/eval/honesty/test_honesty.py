@@ -18,6 +18,7 @@ from simcluster.tasks.beyond import chosen, is_impossible, outage_of
 from simcluster.tasks.model import Task
 from tests import kiosk
 
+
 def outage_at_the_kiosk() -> Task:
     """The twin of an incident that is watched, and at which many want to buy."""
     own = tasks.load(kiosk.TASK, kiosk.LIBRARY)
