@@ -14,27 +14,19 @@ from simcluster.eval.oracles import Mitigation
 from simcluster.eval.proof.attempts import attempt
 from simcluster.eval.report import evaluation_object
 from simcluster.eval.runner.execute import agent_for
-from simcluster.tasks.beyond import chosen, is_impossible, outage_of
-from simcluster.tasks.model import Task
+from simcluster.eval.worlds.healthy import NotAnIncident
+from simcluster.tasks.beyond import chosen, is_impossible
 from tests import kiosk
 
-
-def outage_at_the_kiosk() -> Task:
-    """The twin of an incident that is watched, and at which many want to buy."""
-    own = tasks.load(kiosk.TASK, kiosk.LIBRARY)
-    assert own.users is not None
-    return outage_of(own.model_copy(update={"ticket": None, "users": own.users.model_copy(update={"rps": 100.0})}))
-
-
-LARGE = [("cpu_limit_too_low_online_boutique@outage", ""), ("cpu_limit_too_low_online_boutique@outage", "restart_all")]
+#: Whose users want so little CPU that a fiftieth of it is enough for them.
+TASK = f"{kiosk.TASK}@outage"
+OTHERS = [("local_traffic_payments@outage", name) for name in ("", "restart_all")]
 
 
 @pytest.mark.parametrize(
-    ("task", "name"),
-    [(outage_at_the_kiosk(), ""), *(pytest.param(*one, marks=pytest.mark.slow(sample=0)) for one in LARGE)],
-    ids=["kiosk", "shop", "restarted shop"],
+    ("task", "name"), [(TASK, ""), *(pytest.param(*one, marks=pytest.mark.slow(sample=0)) for one in OTHERS)]
 )
-def test_nothing_that_is_done_helps(task: str | Task, name: str) -> None:
+def test_nothing_that_is_done_helps(task: str, name: str) -> None:
     episode = start(task, 3, library=kiosk.LIBRARY)
     assert "DeadMansSwitch" in episode.alert  # nobody is left who could evaluate a rule
     if name:
@@ -42,7 +34,16 @@ def test_nothing_that_is_done_helps(task: str | Task, name: str) -> None:
     verdict = Mitigation().judge(episode.world, episode.task, episode.baseline)
     assert not verdict.passed
     lacking = [machine.stolen_share for machine in episode.world.machines.values()]
-    assert min(lacking) > 0.9
+    assert min(lacking) > 0.98
+    assert not episode.task.reference_fixes  # what mends the task mends nothing here, and excuses nothing
+
+
+def test_an_outage_of_which_users_notice_nothing_is_none() -> None:
+    task = tasks.load(TASK, kiosk.LIBRARY)
+    (step,) = task.incident
+    mild = step.model_copy(update={"params": {**step.params, "leaves": 1.0}})
+    with pytest.raises(NotAnIncident, match="users are served all the same"):
+        start(task.model_copy(update={"incident": (mild,)}), 3, library=kiosk.LIBRARY)
 
 
 def test_who_may_only_look_finds_the_cause_and_ends_nothing() -> None:
