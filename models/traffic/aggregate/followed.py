@@ -275,7 +275,7 @@ class Followed:
             places = self._places.setdefault((edge, due), {}).setdefault(number + 1, [])
             places.append(one.came - math.floor(one.came))
 
-    def tell(self, own: Array, left: Array, ages: Array) -> None:
+    def tell(self, own: Array, left: Array, ages: Index) -> None:
         """Put what became of the expiring cohorts in the place of the law (rows: lanes; columns as in `Outcomes`)."""
         for lane, (share, rest) in self._own.items():
             own[lane, 0], left[lane, 0] = share, rest

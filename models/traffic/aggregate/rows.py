@@ -61,6 +61,7 @@ class Services:
 
     def __init__(self, counts: Counts, means: Array, samples: Samples, tick_ns: int) -> None:
         self._counts, self._means, self._samples, self._tick_ns = counts, means, samples, tick_ns
+        self._late = _late(counts[2] - counts[3] - counts[4])
 
     def rows(self, service: int) -> Rows[ServiceWindow]:
         """The series of one."""
@@ -69,7 +70,7 @@ class Services:
     def window(self, window: int, service: int) -> ServiceWindow:
         """One figure for each column of a window."""
         come, rejected, served, good, errors, hits, lookups = self._counts[:, window, service].tolist()
-        row = ServiceWindow(come, rejected, served, errors, max(0, served - good - errors))
+        row = ServiceWindow(come, rejected, served, errors, int(self._late[window, service]))
         queue, ends, row.busy, row.working, up, pause = self._means[:, window, service].tolist()
         row.queue, row.queue_end, row.up = queue, math.floor(ends + 0.5), math.floor(up + 0.5)
         row.hits, row.lookups, row.pause_ns = hits, lookups, math.floor(pause)
@@ -82,7 +83,7 @@ class Services:
         counts, means = self._counts[:, first:], self._means[:, first:]
         if not counts.shape[1]:
             return [ServiceWindow() for _ in range(counts.shape[2])]
-        late = np.add.reduce(np.maximum(counts[2] - counts[3] - counts[4], 0), axis=0).tolist()
+        late = np.add.reduce(self._late[first:], axis=0).tolist()
         sums = np.add.reduce(counts, axis=1).T.tolist()
         queue, busy, working = (np.cumsum(means[i] * shares[:, None], axis=0)[-1].tolist() for i in (0, 2, 3))
         ends, up = (np.floor(means[i, -1] + 0.5).astype(np.int64).tolist() for i in (1, 4))
@@ -103,6 +104,19 @@ class Services:
         rows = (self._samples.wait if table == "wait" else self._samples.sojourn)[service]
         served = enumerate(self._counts[2, first:, service].tolist(), first)
         return [(rows[window], count, self._tick_ns) for window, count in served if count > 0 and rows.get(window)]
+
+
+def _late(others: Counts) -> Counts:
+    """Answers that nobody waited for, from those that were not good, by window and service.
+
+    Answers count when they are given, good ones when their deadlines are over. Where more were good than are answered,
+    the windows before had too few of them: what they lack is no late answer of the next ones.
+    """
+    found, owed = np.zeros_like(others), np.zeros_like(others[0]) if len(others) else others
+    for window, row in enumerate(others):
+        rest = row + owed
+        found[window], owed = np.maximum(rest, 0), np.minimum(rest, 0)
+    return found
 
 
 class _Later(NamedTuple):
