@@ -61,7 +61,7 @@ class Services:
 
     def __init__(self, counts: Counts, means: Array, samples: Samples, tick_ns: int) -> None:
         self._counts, self._means, self._samples, self._tick_ns = counts, means, samples, tick_ns
-        self._late = _late(counts[2] - counts[3] - counts[4])
+        self._late = late_of(counts[2] - counts[3] - counts[4])
 
     def rows(self, service: int) -> Rows[ServiceWindow]:
         """The series of one."""
@@ -69,7 +69,7 @@ class Services:
 
     def window(self, window: int, service: int) -> ServiceWindow:
         """One figure for each column of a window."""
-        come, rejected, served, good, errors, hits, lookups = self._counts[:, window, service].tolist()
+        come, rejected, served, _, errors, hits, lookups = self._counts[:, window, service].tolist()
         row = ServiceWindow(come, rejected, served, errors, int(self._late[window, service]))
         queue, ends, row.busy, row.working, up, pause = self._means[:, window, service].tolist()
         row.queue, row.queue_end, row.up = queue, math.floor(ends + 0.5), math.floor(up + 0.5)
@@ -106,7 +106,7 @@ class Services:
         return [(rows[window], count, self._tick_ns) for window, count in served if count > 0 and rows.get(window)]
 
 
-def _late(others: Counts) -> Counts:
+def late_of(others: Counts) -> Counts:
     """Answers that nobody waited for, from those that were not good, by window and service.
 
     Answers count when they are given, good ones when their deadlines are over. Where more were good than are answered,

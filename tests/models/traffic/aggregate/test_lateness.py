@@ -9,6 +9,7 @@ import pytest
 
 from simcluster.models.traffic.aggregate import AggregateRun
 from simcluster.models.traffic.aggregate.lateness import grouped
+from simcluster.models.traffic.aggregate.rows import late_of
 from simcluster.models.traffic.graph import GraphSpec, spec_of
 
 
@@ -52,3 +53,10 @@ def test_where_wide_ticks_are_possible_nothing_is_leapt_over() -> None:
     assert run.used["leap"] == 0
     assert run.used["wide"] > 0.8 * run.ticks
     assert run.used["fine"] > 100  # queues that grew towards the timeout were followed
+
+
+def test_what_is_good_in_a_later_window_was_late_in_none_after_it() -> None:
+    # answered less those that count as good in the same second: both scatter, and the good ones come later
+    others = np.array([[40, 0], [3, 5], [-4, -2], [2, 3], [5, 0], [-3, -9]])
+    assert late_of(others).tolist() == [[40, 0], [3, 5], [0, 0], [0, 1], [3, 0], [0, 0]]
+    assert late_of(others[:0]).tolist() == []
