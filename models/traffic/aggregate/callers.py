@@ -23,7 +23,6 @@ from simcluster.engine.streams import _MASK as MASK
 from simcluster.engine.streams import Streams, uniforms_at
 from simcluster.models.traffic.aggregate.budgets import Budgets
 from simcluster.models.traffic.aggregate.fast import kernels_for
-from simcluster.models.traffic.aggregate.followed import Followed
 from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.jitter import decorrelated, mean_of
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
@@ -96,12 +95,12 @@ class Callers:
         #: whether judging may be compiled
         unusual = self.any_leave or len(self.firsts) or self.budgets or not layout.timed.all()
         self._plain = not unusual
-        self._followed: Followed | None = None
+        #: how much more seldom or oftener attempts of each number succeed, where that is known; [number, edge]
+        self.uneven: Array | None = None
 
-    def follow(self, queues: Followed) -> None:
-        """Of attempts into these queues it is known which numbers succeed."""
-        self._followed = queues if queues else None
-        self._plain &= not queues
+    def follow(self, uneven: Array) -> None:
+        """Which numbers succeed is known; so they are judged one by one."""
+        self.uneven, self._plain = uneven, False
 
     def _policies(self) -> None:
         layout = self.layout
@@ -207,8 +206,8 @@ class Callers:
             left = np.add.reduce(cohort, axis=0)
             part = self._part(share * original, left)
             part = self._whole(tick, left, part)
-            if self._followed is not None:
-                part = np.minimum(part * self._followed.uneven, 1.0)
+            if self.uneven is not None:
+                part = np.minimum(part * self.uneven, 1.0)
             good = cohort * part
             late = cohort - good
             self.succeeded = np.add.reduce(good, axis=0)

@@ -14,13 +14,13 @@ an operation only the mean time is subtracted from what is left for one of them.
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared
 from simcluster.models.traffic.aggregate.fast import kernels_for
-from simcluster.models.traffic.aggregate.followed import Followed
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.queues import NEVER, Queues
 from simcluster.models.traffic.aggregate.usual import usual_of
@@ -36,6 +36,13 @@ _DENSE = 24
 _AT_ONCE = 0.5
 #: Attempts of a call looked at one after the other when its caller waits longer than they do.
 _ATTEMPTS = 12
+
+
+class Told(Protocol):
+    """Who knows what became of some lanes' attempts."""
+
+    def tell(self, own: Array, left: Array, ages: Index) -> None:
+        """Put it in the place of chances and times left (rows: lanes; columns: the expiring cohort, then ages)."""
 
 
 class Height(Shared):
@@ -140,7 +147,7 @@ class Outcomes:
         #: of requests that their callers take back
         self.pressed: Pressed | None = None
         #: of queues that are followed request by request
-        self.followed: Followed | None = None
+        self.followed: Told | None = None
         for _ in range(2 + len(self.heights)):
             self.times(queues)
 
@@ -298,7 +305,7 @@ class Outcomes:
         if self.pressed is not None:
             ages = self.ages if len(self.inner) else self.ages[:0]
             self.pressed.judge(tick, queues, self.lane_speed, np.asarray(ages, np.float64), own, left, total)
-        if self.followed:
+        if self.followed is not None:
             self.followed.tell(own, left, self.ages if len(self.inner) else self.ages[:0])
         weight = queues.share[:, None]
         result = self.quality

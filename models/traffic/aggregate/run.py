@@ -95,8 +95,10 @@ class AggregateRun(RunState):
         self._lagging[self.queues.contended.lanes] = False
         cancels = np.array([e.policy.cancel != "no" or e.policy.propagate for e in self.graph.edges]) & layout.timed
         withdrawing = np.nonzero(cancels[layout.lane_edge])[0]
-        self.followed = self.outcomes.followed = Followed(self, withdrawing)
-        self.callers.follow(self.followed)
+        self.followed = Followed(self, withdrawing)
+        if self.followed:
+            self.outcomes.followed = self.followed
+            self.callers.follow(self.followed.uneven)
         self._withdrawing = withdrawing[~np.isin(withdrawing, self.followed.lanes)]
         in_order = self._withdrawing[~self.queues.lifo[layout.lane_pod[self._withdrawing]]]
         self.outcomes.pressed = Pressed(layout, in_order, self.seed) if len(in_order) else None
