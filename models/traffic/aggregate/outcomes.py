@@ -38,8 +38,8 @@ _AT_ONCE = 0.5
 _ATTEMPTS = 12
 
 
-class Told(Protocol):
-    """Who knows what became of some lanes' attempts."""
+class Judge(Protocol):
+    """Judges some lanes' attempts by what became of each."""
 
     def tell(self, own: Array, left: Array, ages: Index) -> None:
         """Put it in the place of chances and times left (rows: lanes; columns: the expiring cohort, then ages)."""
@@ -147,7 +147,7 @@ class Outcomes:
         #: of requests that their callers take back
         self.pressed: Pressed | None = None
         #: of queues that are followed request by request
-        self.followed: Told | None = None
+        self.followed: Judge | None = None
         for _ in range(2 + len(self.heights)):
             self.times(queues)
 
