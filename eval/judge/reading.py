@@ -30,6 +30,8 @@ from simcluster.eval.judge.weighing import SURELY, in_order, said_aside, speaks_
 SENTENCES_MAX = 150
 #: Characters in which values are looked for.
 TEXT_MAX = 60_000
+#: Characters of it as it was written that are looked at.
+RAW_MAX = 20_000
 #: Values of a dictionary that are read.
 VALUES_MAX = 20_000
 #: Longer integers are no values of anything.
@@ -94,6 +96,8 @@ class Reading:
         text: what was read, normalised.
         ways: of kinds of cause that are told of, as `family respect way`.
         spoken: kinds of cause of which it speaks without denying them, claimed or not.
+        parsed: the sentences of a free text.
+        raw: its beginning, as it was written.
     """
 
     stated: list[Stated] = field(default_factory=list)
@@ -111,6 +115,8 @@ class Reading:
     text: str = ""
     ways: list[str] = field(default_factory=list)
     spoken: list[str] = field(default_factory=list)
+    parsed: list[Sentence] = field(default_factory=list, repr=False)
+    raw: str = field(default="", repr=False)
 
     @property
     def families(self) -> list[str]:
@@ -135,10 +141,11 @@ def read(answer: str | Mapping[str, Any], inventory: Sequence[str]) -> Reading:
         answer: of any size and depth.
         inventory: `Kind/name` of the components there are.
     """
-    text = normal(as_text(answer))
+    text = normal(given := as_text(answer))
     known = roster(tuple(inventory))
-    reading = Reading(empty=not text.strip())
+    reading = Reading(empty=not text.strip(), raw=given[:RAW_MAX])
     parsed = _parsed(text, known, reading)
+    reading.parsed = parsed
     reading.text = "\n".join(one.text for one in parsed)[:TEXT_MAX]
     reading.mentioned = list(dict.fromkeys(m.name for one in parsed for m in one.mentions))
     reading.affirmed = list(dict.fromkeys(name for one in parsed for name in one.affirmed))

@@ -181,6 +181,11 @@ class Sentence:
                     begun = at + 1
         return found
 
+    @property
+    def advises(self) -> bool:
+        """Whether it begins by saying what is to be done."""
+        return self._advises()
+
     def denies_within(self, clause: Clause) -> bool:
         """Whether a clause has a word of denial."""
         return any(clause.start <= hit.start < clause.end for name in ("denies", "would") for hit in self._cue(name))
@@ -192,7 +197,7 @@ class Sentence:
             for hit in self._cue("acquits")
         )
 
-    def words_of(self, clause: Clause) -> list[str]:
+    def words_of(self, clause: Clause) -> tuple[str, ...]:
         """Its words, nodes as `nodex` and workloads as `appx`, without other objects."""
         named = {mention.start: mention for mention in self.mentions}
         words, at = [], clause.start
@@ -200,7 +205,7 @@ class Sentence:
             mention = named.get(at)
             words += [self.found[at].text] if mention is None else self._stands_for[mention.name]
             at = at + 1 if mention is None else max(mention.end, at + 1)
-        return words
+        return tuple(words)
 
     def _kinds(self, roster: Roster) -> list[Hit]:
         """Words for the kinds of objects that are named and whose kind says what they are: ConfigMaps, policies."""
