@@ -180,7 +180,9 @@ class Asked:
 
     def known(self) -> Known:
         """What is so, for the last word."""
-        return held_against(self.truth, self.family, self.own, self.victims, self.beside.told or ())
+        return held_against(
+            self.truth, self.family, self.own, self.victims, self.beside.told or (), self.beside.families
+        )
 
     def signs(self, found: DiagnosisVerdict) -> dict[str, int]:
         """What the rules found, as signs."""

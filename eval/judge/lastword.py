@@ -23,6 +23,8 @@ UNIT, _SPREADS_MAX = 1000, 3
 _TOLD = 4
 #: The sign that sums up the wording.
 WORDS = "wording"
+#: That which says whether the rules pass it.
+PASSED = "rules pass"
 
 
 class LastWord(NamedTuple):
@@ -61,7 +63,9 @@ class Model(NamedTuple):
     """What was learned.
 
     Attributes:
-        accept, refuse: scores from which on a text is right, and below which it is wrong.
+        accept: the score from which on a text that the rules pass is right.
+        overturn: that from which on one is that they do not pass; of new texts they pass too many.
+        refuse: so much below either a text is wrong; what lies between is unclear.
         base: the score of a text without signs.
         words: what each wording says; `words_base` without any.
         signs: each by itself.
@@ -69,6 +73,7 @@ class Model(NamedTuple):
     """
 
     accept: int
+    overturn: int
     refuse: int
     base: int
     words_base: int
@@ -100,12 +105,13 @@ def _leaf(tree: Tree, values: Sequence[int]) -> int:
 def parsed(text: str) -> Model:
     """A model from four parts that empty lines divide: scores, signs, trees, wordings."""
     scores, alone, trees, words = (part.split("\n") for part in text.rstrip("\n").split("\n\n"))
-    accept, refuse, base, words_base = (int(line.split("\t")[1]) for line in scores)
+    accept, overturn, refuse, base, words_base = (int(line.split("\t")[1]) for line in scores)
     rows = [line.split("\t") for line in alone]
     found = [Sign(name, int(mean), int(spread), int(weight)) for name, mean, spread, weight in rows]
     pairs = (line.split("\t") for line in words)
     return Model(
         accept,
+        overturn,
         refuse,
         base,
         words_base,
@@ -148,7 +154,8 @@ def last_word(reading: Reading, known: Known, rules: Mapping[str, int]) -> LastW
     learned = model()
     found, worded = evidence(reading, known, rules)
     score, alone = learned.says({**found, WORDS: learned.of_words(worded)})
-    says: Outcome = "right" if score >= learned.accept else "wrong" if score < learned.refuse else "unclear"
+    wanted = learned.accept if rules[PASSED] else learned.overturn
+    says: Outcome = "right" if score >= wanted else "wrong" if score < wanted - learned.refuse else "unclear"
     told = alone[:_TOLD] if says != "right" else alone[: -_TOLD - 1 : -1]
     named = ", ".join(
         f"{name} ({found.get(name, learned.of_words(worded) if name == WORDS else 0)})" for _, name in told

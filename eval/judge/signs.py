@@ -50,14 +50,18 @@ _HEDGE = re.compile(
 )
 _ACQUIT = re.compile(
     r"\b(?:plays? no|nothing to do|not (?:involved|the cause|related|affected|wrong|touched|changed)|unrelated|"
-    r"innocent|ruled out|exonerat\w+|verified|checked|fine|healthy|correct|untouched|unchanged|as it should|as always|default|"
-    r"normal|intact|ok|okay|works|good)\b"
+    r"innocent|ruled out|exonerat\w+|verified|checked|fine|healthy|correct|untouched|unchanged|as it should|"
+    r"as always|default|normal|intact|ok|okay|works|good)\b"
 )
 _NOT = re.compile(
-    r"\b(?:no|not|never|without|nothing|none|isn't|wasn't|aren't|weren't|doesn't|don't|didn't|hasn't|nor|neither|off|nicht|kein\w*|pas|sin)\b"
+    r"\b(?:no|not|never|without|nothing|none|isn't|wasn't|aren't|weren't|doesn't|don't|didn't|hasn't|nor|neither|off|"
+    r"nicht|kein\w*|pas|sin)\b"
 )
 #: A longer word of the parameters is not met by chance.
 _MARK = 5
+#: So many words behind a setting stands what it is set to.
+_NEAR = 4
+_SWITCHES = frozenset(["on", "off", "true", "false", "none"])
 _ONLY = re.compile(r"\b(?:only|just|alone|itself|all|every|whole|any|each|both|nothing|none|nobody|no)\b")
 
 
@@ -87,6 +91,7 @@ class Known(NamedTuple):
     victims: Collection[str]
     told: Particulars
     allowed: Collection[str]
+    also: Collection[str] = ()
 
 
 def heard(reading: Reading) -> list[Heard]:
@@ -114,6 +119,7 @@ def signs(reading: Reading, known: Known) -> dict[str, int]:
     found |= _of_components(said, known, reading)
     found |= _of_particulars(said, known, reading)
     found |= _of_what_is_so(said, known)
+    found |= _of_settings(said, known)
     found |= _of_remedies(said, known)
     found |= _of_manner(said, known, reading)
     return found
@@ -420,6 +426,35 @@ def _of_what_is_so(said: Sequence[Heard], known: Known) -> dict[str, int]:
     }
 
 
+def _of_settings(said: Sequence[Heard], known: Known) -> dict[str, int]:
+    """What is said to stand where something was changed, and whether all causes and all places are told of."""
+    places = {word for word in known.told.keys | known.told.whole if len(word) >= _MARK and not word.isdigit()}
+    found = {f"set {fits} {where}": 0 for fits in ("agrees", "differs") for where in ("said", "fine")}
+    for one in said:
+        where = "said" if one.claims and not one.sentence.acquits_within(one.clause) else "fine"
+        words = _WORD.findall(one.text)
+        for at, word in enumerate(words):
+            if word not in places:
+                continue
+            behind = [each for each in words[at + 1 : at + 1 + _NEAR] if _AMOUNT.fullmatch(each) or each in _SWITCHES]
+            for value in behind[:1]:
+                fits = _agrees(value, "amount" if _AMOUNT.fullmatch(value) else "word", known.told)
+                found[f"set {'agrees' if fits else 'differs'} {where}"] += 1
+    names = {name for one in said for name in one.names}
+    own = {name for name in known.own if "*" not in name}
+    much = {
+        family: max((one.families.get(family, 0) for one in said if one.claims), default=0) for family in known.also
+    }
+    return {
+        **{name: min(count, 4) for name, count in found.items()},
+        "own all": _percent(len(own & names), len(own)),
+        "own many": min(len(own & names), _MANY),
+        "own there": min(len(own), _MANY),
+        "causes also": len(known.also),
+        "causes also least": min(much.values(), default=-1),
+    }
+
+
 def _of_remedies(said: Sequence[Heard], known: Known) -> dict[str, int]:
     """What is to be done, which tells what is meant."""
     over = [
@@ -515,9 +550,14 @@ def _of_manner(said: Sequence[Heard], known: Known, reading: Reading) -> dict[st
 
 
 def held_against(
-    truth: Truth, family: str, own: Collection[str], victims: Collection[str], told: Sequence[tuple[str, str]]
+    truth: Truth,
+    family: str,
+    own: Collection[str],
+    victims: Collection[str],
+    told: Sequence[tuple[str, str]],
+    also: Collection[str] = (),
 ) -> Known:
-    """What is so, ready to hold texts against it."""
+    """What is so, ready to hold texts against it; `also` are other kinds of cause at work in the same incident."""
     given = particulars([*told, *truth.details.items()])
-    allowed = {family, *vocabulary().families[family].consequences}
-    return Known(truth, family, own, victims, given, allowed)
+    allowed = {family, *vocabulary().families[family].consequences, *also}
+    return Known(truth, family, own, victims, given, allowed, sorted({*also} - {family}))
