@@ -30,8 +30,11 @@ _FINE = 700
 _MANY = 9
 _WORD = re.compile(r"[a-z0-9_*][a-z0-9_./:%*@-]*[a-z0-9_%*]|[a-z0-9]")
 _AMOUNT = re.compile(r"[-+]?\d+(?:\.\d+)?[a-z%]{0,7}")
-_CAMEL = re.compile(r"\b[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]+)+[A-Za-z]*\b|\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b")
-_CAPS = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z]{4,}\b")
+_NAME = re.compile(r"\w+")
+_CAMEL = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]+)+[A-Z]*|[A-Z][a-z]+(?:[A-Z][a-z]+)+")
+_CAPS = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{4,}")
+#: Longer words are no names.
+_NAME_MAX = 60
 _QUOTED = re.compile(r"[`\"“'‘]([^`\"”'’\n]{2,40})[`\"”'’]")
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d)?")
 _UP = re.compile(
@@ -364,7 +367,8 @@ def _of_particulars(said: Sequence[Heard], known: Known, reading: Reading) -> di
 
 def marked(raw: str) -> frozenset[str]:
     """Words that a text writes as names, in lower case: in quotes, with capitals inside, in capitals."""
-    found = {word.lower() for form in (_CAMEL, _CAPS) for word in form.findall(raw)}
+    names = (word for word in _NAME.findall(raw) if len(word) <= _NAME_MAX)
+    found = {word.lower() for word in names if _CAMEL.fullmatch(word) or _CAPS.fullmatch(word)}
     return frozenset(found | {word.strip().lower() for word in _QUOTED.findall(raw) if " " not in word.strip()})
 
 

@@ -183,7 +183,7 @@ LAST = {
 
 @pytest.mark.parametrize("name", LAST)
 def test_texts_that_were_met_last(name: str) -> None:
-    """Near misses by one value, and mechanisms told in pictures ("gives birth to children and doesn't bury the dead")."""
+    """Near misses by one value, and mechanisms told in pictures ("gives birth to children and buries none")."""
     over, (right, wrong, accepted_max, refused_max) = first_contact(name), LAST[name]
     found = agreement(over, passes)
     assert (sum(case.label == "right" for case in over), len(over)) == (right, right + wrong)  # integers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from simcluster.eval.judge.judge import Asked, questioned, reading_of
@@ -11,6 +13,8 @@ from simcluster.eval.judge.signs import signs
 from simcluster.eval.judge.verdicts import DiagnosisVerdict
 from tests.eval.judge.labelled_set import Case, met
 
+#: Seconds of CPU; five times what is promised, as the machines of tests are shared.
+SOON = 1.0
 PORT = met("service_port_conflict_hotel_reservation", {"victims": ["frontend"]})
 RIGHT = (
     "recommendation can't be scheduled: hostPort 9100 was added to its container, and 9100 is taken by node-exporter."
@@ -63,6 +67,14 @@ def test_the_reason_is_told() -> None:
     assert "against it" in verdict.why
     assert verdict.why in verdict.explain()
     assert judged(RIGHT).passed, judged(RIGHT).explain()
+
+
+@pytest.mark.parametrize("bad", ["a", ".", "aB", "hostPort 9100 ", "'", "`x` ", "recommendation, ", "not "])
+def test_bad_input_is_weighed_soon(bad: str) -> None:
+    judged("warm")
+    begun = time.process_time()
+    judged("recommendation: hostPort. " + bad * (100_000 // len(bad)))
+    assert time.process_time() - begun < SOON
 
 
 def test_claims_are_none_of_its_business() -> None:
