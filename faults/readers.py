@@ -1,14 +1,16 @@
 """Whom a change of an object reaches only when he is made anew.
 
 Who has read a ConfigMap or a Secret when he started, and does not look again: environment, parts of a volume, and what
-init containers read. And pods to which an admission webhook gave other resources than their template has.
+init containers read. And pods to which an admission webhook, or a LimitRange, gave other limits than they would get
+now.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from simcluster.api.objects import ApiObject, namespace_of
+from simcluster.api.admission.limit_ranger import give_defaults
+from simcluster.api.objects import ApiObject, namespace_of, thaw
 from simcluster.api.store import Store
 from simcluster.faults.facts import Place
 
@@ -19,27 +21,31 @@ _REFERENCES = {
 }
 
 
+#: Kinds of objects that decide at its admission what a pod gets.
+ON_ADMISSION = ("MutatingWebhookConfiguration", "LimitRange")
 #: Kinds of owners with a template of pods, and where they are kept.
 _OWNERS = {"ReplicaSet": "replicasets.apps", "StatefulSet": "statefulsets.apps", "DaemonSet": "daemonsets.apps"}
 
 
 def readers_at_start(store: Store, place: Place) -> list[ApiObject]:
     """The pods which an object that changes does not reach until they are made anew."""
-    if place.kind == "MutatingWebhookConfiguration":
-        return [pod for pod in store.objects("pods") if _changed_on_admission(store, pod)]
+    if place.kind in ON_ADMISSION:
+        return [pod for pod in store.objects("pods", place.namespace) if _changed_on_admission(store, pod)]
     if place.kind not in _REFERENCES:
         return []
     return [pod for pod in store.objects("pods", place.namespace) if _reads(pod, place)]
 
 
 def _changed_on_admission(store: Store, pod: ApiObject) -> bool:
-    """Whether its containers have limits that neither their template nor a LimitRange gives them."""
+    """Whether its containers have limits that neither their template nor a LimitRange of now gives them."""
     namespace = namespace_of(pod)
     owner = next((one for one in pod["metadata"].get("ownerReferences") or () if one["kind"] in _OWNERS), None)
-    template = store.get(_OWNERS[owner["kind"]], namespace, owner["name"]) if owner else None
-    if template is None or any(True for _ in store.objects("limitranges", namespace)):
+    found = store.get(_OWNERS[owner["kind"]], namespace, owner["name"]) if owner else None
+    if found is None:
         return False
-    wanted = {one["name"]: _limits(one) for one in template["spec"]["template"]["spec"]["containers"]}
+    template = thaw(found["spec"]["template"])
+    give_defaults(template, store.objects("limitranges", namespace))
+    wanted = {one["name"]: _limits(one) for one in template["spec"]["containers"]}
     return any(_limits(one) != wanted.get(one["name"], _limits(one)) for one in pod["spec"]["containers"])
 
 

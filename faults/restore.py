@@ -18,7 +18,7 @@ from simcluster.faults import brokers, stores, ways
 from simcluster.faults.deployer import Deployer, redeploy
 from simcluster.faults.devices import NoKnob, put
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, essence, put_at
-from simcluster.faults.readers import readers_at_start
+from simcluster.faults.readers import ON_ADMISSION, readers_at_start
 from simcluster.faults.target import FaultTarget, ObjectRef, resource_of
 from simcluster.models.machine.machine import Machine
 
@@ -72,7 +72,7 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
     live = target.api.store.get(entry.storage, place.namespace, place.name)
     if "" in values:
         _replace(client, entry, place, live, values[""])
-        if place.kind == "MutatingWebhookConfiguration":
+        if place.kind in ON_ADMISSION:
             target.sim.after(ADMISSION_KNOWS_NS, Renewal(target, place).renew)
         return
     if live is None:

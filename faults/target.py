@@ -16,6 +16,7 @@ from simcluster.api.server import Api
 from simcluster.api.store import Store
 from simcluster.engine import Simulation
 from simcluster.engine.content import Content, UnknownName, nearest
+from simcluster.models.machine.cpu import CpuAccount
 from simcluster.models.machine.power import Power
 from simcluster.models.machine.storage import FileSystem
 from simcluster.models.traffic.cluster.users import Habits, UserLoad
@@ -44,6 +45,10 @@ class Host(Protocol):
 
     def control(self, action: str, name: str) -> str:
         """systemctl start, stop, ...; an error text or an empty one."""
+
+    @property
+    def cpu(self) -> CpuAccount:
+        """Who wants how much of its cores."""
 
     @property
     def stolen_share(self) -> float:

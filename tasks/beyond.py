@@ -21,13 +21,20 @@ from simcluster.tasks.truth import Truth
 
 #: What follows the id of a task in that of its impossible twins.
 OUTAGE, READONLY = "@outage", "@readonly"
-#: So much of its CPU time each node lacks, for longer than any episode lasts.
-LACK, LASTS = 0.98, "1000h"
+#: So much of its CPU time each node lacks, for longer than any episode lasts; however little its pods want, it keeps no
+#: more than a hundredth of that: all nodes together have too little for an application that wants some per cent of what
+#: runs in the cluster, wherever it is moved and whatever else is given up.
+LACK, LEAVES, LASTS = 0.98, 0.01, "1000h"
 
 
 def is_impossible(task_id: str) -> bool:
     """Whether an id is that of an impossible twin."""
     return task_id.endswith((OUTAGE, READONLY))
+
+
+def is_outage(task_id: str) -> bool:
+    """Whether an id is that of a twin whose cause is the provider's."""
+    return task_id.endswith(OUTAGE)
 
 
 def impossible(task_id: str, load: Callable[[str], Task]) -> Task:
@@ -58,7 +65,7 @@ def outage_of(task: Task) -> Task:
             "fault": "noisy_neighbour",
             "at": "60s",
             "target": Aim(kind="Namespace", name="kube-system"),  # its pods run on every node
-            "params": {"share": LACK, "lasts": LASTS},
+            "params": {"share": LACK, "leaves": LEAVES, "lasts": LASTS},
         }
     )
     outage = "The provider's hosts are overbooked: other guests take the CPU of all nodes. Nobody here can end it."
@@ -69,6 +76,10 @@ def outage_of(task: Task) -> Task:
             "suites": (),
             "incident": (step,),
             "sustained_by": (),
+            "ticket": None,
+            "reference_fixes": (),
+            "shallow_fixes": (),
+            "costs": {},
             "stated": Truth(component="Namespace/kube-system", family="noisy_neighbour", scope=("provider",)),
             "accepted_when": (
                 CheckSpec(check="users_succeed", args={"entry": task.users.entry, "ratio": 0.99, "for": "60s"}),

@@ -10,17 +10,22 @@ from simcluster.apps.history import world_age
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.episode import Episode
+from simcluster.eval.trajectory.recorder import USERS_LAG_NS
 from simcluster.eval.worlds.bystanders import accompanied
 from simcluster.eval.worlds.healthy import HEALTHY, PASTS, STEP_NS, WORLDS, Healthy, NotAnIncident
 from simcluster.eval.worlds.recent import Recent
 from simcluster.eval.worlds.shelf import kept
 from simcluster.noise import plan
+from simcluster.tasks.beyond import is_outage
 from simcluster.tasks.model import Task, resolve
 from simcluster.world import World
 from simcluster.world.profile import Profile
 
 #: An incident that nobody notices within this time after its last step is no incident.
 PAGE_LIMIT_NS = 900 * SECOND
+#: In the last minute before the page such a share of users' requests must fail in a provider's outage: who evaluates
+#: rules may starve, and page, long before a user does.
+MINUTE_NS, SUFFERS = 60 * SECOND, 0.5
 
 
 class Starts:
@@ -106,7 +111,16 @@ class Starts:
                 )
             world.run_for(STEP_NS)
         episode.paged()
+        if is_outage(task.id) and not suffering(world):
+            raise NotAnIncident(f"{task.id}: users are served all the same: no outage of the provider hurts them")
         return episode
+
+
+def suffering(world: World) -> bool:
+    """Whether the users of every entry have failed in most of what they asked for during the last minute."""
+    now = world.sim.now - USERS_LAG_NS
+    met = [load.window(now - MINUTE_NS, now) for load in world.traffic.users.values()]
+    return bool(met) and all(one.failed > SUFFERS * one.ended for one in met)
 
 
 #: One per process: starting is the same for everybody, and the snapshots are immutable.

@@ -21,7 +21,7 @@ import re2
 from simcluster.eval.judge.blame import doers, said_to_be_broken, subject_of_the_cause
 from simcluster.eval.judge.entities import Mention, Roster, roster
 from simcluster.eval.judge.lexicon import telling
-from simcluster.eval.judge.sentence import Evidence, Sentence
+from simcluster.eval.judge.sentence import Evidence, Sentence, is_way_between
 from simcluster.eval.judge.tokens import normal, sentences
 from simcluster.eval.judge.vocabulary import cues, hints_of, patterns_of, topics_of, vocabulary, words
 from simcluster.eval.judge.weighing import SURELY, in_order, said_aside, speaks_of, spoken, weighed
@@ -230,10 +230,16 @@ def _read(said: Iterable[str], known: Roster) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=16)
 def _telling(known: Roster) -> re2._Regexp[str]:
-    anywhere = telling([*patterns_of(), *topics_of(), *hints_of(), *cues().blames]) | set(map(re2.escape, known.begun))
-    heads = telling(phrase for phrases in cues().labels.values() for phrase in phrases)
-    some, first = ("|".join(sorted(parts)) for parts in (anywhere, heads))
+    anywhere, heads = _telling_anyhow()
+    some, first = ("|".join(sorted(parts)) for parts in (anywhere | set(map(re2.escape, known.begun)), heads))
     return re2.compile(rf"(?m)^(?:\W*(?:{first})|.*(?:{some})).*$")
+
+
+@functools.cache
+def _telling_anyhow() -> tuple[frozenset[str], frozenset[str]]:
+    """Expressions of what tells something anywhere in a sentence, and at its head, whatever components there are."""
+    anywhere = telling([*patterns_of(), *topics_of(), *hints_of(), *cues().blames])
+    return frozenset(anywhere), frozenset(telling(one for phrases in cues().labels.values() for one in phrases))
 
 
 class _Claims:
@@ -302,7 +308,7 @@ class _Claims:
                     owners = owners if close else first.get(one.family, owners)
                     if owners:
                         first.setdefault(one.family, owners)
-                between = len(owners) == 2 and _between(sentence, owners)
+                between = len(owners) == 2 and is_way_between(sentence, owners)
                 felt = _felt(sentence, owners, one)
                 maybe = sentence.maybe or self._is_alternative(number)
                 held = _held(sentence, owners, one)
@@ -516,16 +522,6 @@ def _because_of_it(parsed: Sequence[Sentence], sentence: Sentence, known: Roster
         for family, each in vocabulary().families.items()
         if {*each.kinds[:1]} & known.kinds[mention.name] & words("specific")
     ]
-
-
-def _between(sentence: Sentence, owners: Sequence[str]) -> bool:
-    """Whether two names stand for the ends of a way: "between a and b", "from a to b"."""
-    for one, other in itertools.pairwise(sentence.mentions):
-        if {one.name, other.name} == set(owners):
-            before = {token.text for token in sentence.found[max(0, one.start - 2) : one.start]}
-            joined = {token.text for token in sentence.found[one.end : other.start]}
-            return bool(("between" in before and joined & {"and"}) or joined & {"to", "->", "<->", "→"})
-    return False
 
 
 def _listed(sentence: Sentence, one: Mention, other: Mention) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
@@ -513,3 +514,13 @@ def _label_role(head: Sequence[Token]) -> str:
 def _is_its_end(hit: Hit, length: int) -> bool:
     """Whether a label ends with several words that make it one: "things we looked at and dismissed"."""
     return hit.end == length and hit.end - hit.start > 2
+
+
+def is_way_between(sentence: Sentence, owners: Sequence[str]) -> bool:
+    """Whether two names stand for the ends of a way: "between a and b", "from a to b"."""
+    for one, other in itertools.pairwise(sentence.mentions):
+        if {one.name, other.name} == set(owners):
+            before = {token.text for token in sentence.found[max(0, one.start - 2) : one.start]}
+            joined = {token.text for token in sentence.found[one.end : other.start]}
+            return bool(("between" in before and joined & {"and"}) or joined & {"to", "->", "<->", "→"})
+    return False

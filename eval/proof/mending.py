@@ -51,8 +51,8 @@ AWAY = "120s"
 BACKED_OFF = "670s"
 #: What a cluster adds to an object by itself.
 _OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
-#: Kinds that programs read when they start: who mends one makes its readers anew.
-_WITH_READERS = {"configmap": "ConfigMap", "secret": "Secret"}
+#: Kinds that programs read when they start, or that decide when pods are admitted: who mends one makes those anew.
+_WITH_READERS = {"configmap": "ConfigMap", "secret": "Secret", "limitrange": "LimitRange"}
 #: Kinds with which all goes that is in them.
 _HOLDERS = ("Namespace", "CustomResourceDefinition")
 #: Parts of a node that its pods need and that it can do without.

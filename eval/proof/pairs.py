@@ -299,6 +299,9 @@ def _findings(episode: Episode, seed: int, pair: Pair) -> Iterator[Finding]:
     if owner:
         yield Finding(OVER, True, f"{owner} has set {pair.ref} back")
         return
+    if not still and not episode.incident.facts(harmless=False):  # whatever else somebody was paged for
+        yield Finding(OVER, True, f"{pair.fault} leaves {pair.ref} as it was")
+        return
     yield Finding("every cause stands", bool(still), "; ".join(still))
     verdict = episode.fork().examined()
     yield Finding("noop is refused", not verdict.passed, verdict.why_not)

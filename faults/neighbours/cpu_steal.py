@@ -11,10 +11,20 @@ from simcluster.faults.target import FaultTarget, Host, ImpossibleTarget, pods_o
 
 
 class StealParams(Content):
-    """The hypervisor gives so large a `share` of the CPU time to others, for so long (`lasts`)."""
+    """The hypervisor gives so large a `share` of the CPU time to others, for so long (`lasts`).
+
+    Attributes:
+        leaves: it gives them even more, so that a node keeps no more than such a share of what its containers want now.
+    """
 
     share: float = Field(gt=0.0, lt=1.0)
     lasts: Nanoseconds = Field(gt=0)
+    leaves: float = Field(default=1.0, gt=0.0, le=1.0)
+
+    def of(self, host: Host) -> float:
+        """The share of a machine's CPU time that others get."""
+        wanted = host.cpu.asked / host.cpu.capacity
+        return max(self.share, 1.0 - self.leaves * wanted) if wanted and self.leaves < 1.0 else self.share
 
 
 class CpuSteal(Mechanism):
@@ -33,7 +43,7 @@ class CpuSteal(Mechanism):
         follows="While it lasts, everything on the nodes is slow; afterwards nothing, unless something keeps "
         "the overload going.",
         undone_by=("itself",),
-        units={"share": "share of CPU time", "lasts": "ns"},
+        units={"share": "share of CPU time", "lasts": "ns", "leaves": "share of the CPU time wanted"},
         source="Linux, steal time in /proc/stat (proc(5))",
     )
     Params = StealParams
@@ -54,7 +64,7 @@ class CpuSteal(Mechanism):
         """Take the CPU, and give it back in time."""
         hosts = self._hosts(target)
         for host in hosts.values():
-            host.steal_cpu(self.params.share)
+            host.steal_cpu(self.params.of(host))
         target.sim.after(self.params.lasts, self._give_back, target, tuple(hosts))
 
     def still_present(self, target: FaultTarget) -> str:

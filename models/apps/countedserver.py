@@ -57,5 +57,7 @@ class CountedServer(Server):
 
     def _pass_on(self, tick_ns: int) -> None:
         self._worked = True
-        counts, self.counts = self.counts or [], [0] * len(self.spec.operations)
+        counts = self.counts or []
+        if len(counts) != len(self.spec.operations) or any(counts):
+            self.counts = [0] * len(self.spec.operations)
         self._program.took(tick_ns, counts)

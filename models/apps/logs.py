@@ -92,6 +92,11 @@ class Began(NamedTuple):
         took += [longest(each.before) + each.after_ns for each in self.failed]
         return self.t_ns + math.ceil(max(took, default=0.0))
 
+    @property
+    def source(self) -> tuple[object, ...]:
+        """What its lines follow from: where calls failed, in one world; where none did, in any."""
+        return self.key, self.t_ns, self.served
+
     def logs(self) -> Iterator[tuple[LogTemplate, ...]]:
         """What its requests print."""
         yield from (each.log for each in self.served)
@@ -248,7 +253,7 @@ class RequestLines(LazyLines):
         """What requests that began in this tick or before print in this one."""
         since_ns, t_ns, pod = self._since_ns, self._t_ns, self._wording.pod
         for began in self._began:
-            for group, lines in reading.of((began.key, began.t_ns), partial(_printed, began, needle)):
+            for group, lines in reading.of(began.source, partial(_printed, began, needle)):
                 first = bisect_right(lines, since_ns, key=_AT)
                 for at, place, took, key in lines[first : bisect_right(lines, t_ns, lo=first, key=_AT)]:
                     spoken = Spoken(at, took, key, group.status, group.cause, pod)

@@ -44,16 +44,21 @@ class OpenRequests:
         self.numbers = np.concatenate((self.numbers, numbers))[-MOST_OPEN:]
         return starts, numbers
 
-    def keep(self, count: int) -> None:
-        """No more than so many are there: the others were lost with a queue, the oldest first."""
-        surplus = len(self.starts) - count - SLACK
-        if surplus > 0:
-            self.starts, self.numbers = self.starts[surplus:], self.numbers[surplus:]
+    def keep(self, count: int, t_ns: int, longest_ns: int = NEVER) -> None:
+        """No more than so many are there: the others were lost with a queue, the oldest first.
 
-    def forget(self, before_ns: int) -> None:
-        """Nobody waits any more for who began before an instant."""
-        gone = int(np.searchsorted(self.starts, before_ns))
-        if gone:
+        Of some more nothing is known, unless they have been there for longer than any request takes: their ends were
+        rounded away.
+        """
+        surplus = len(self.starts) - count
+        gone = max(surplus - SLACK, min(surplus, int(np.searchsorted(self.starts, t_ns - longest_ns))))
+        if gone > 0:
+            self.starts, self.numbers = self.starts[gone:], self.numbers[gone:]
+
+    def forget(self, before_ns: int, there: int = 0) -> None:
+        """Nobody waits any more for who began before an instant, but for so many who are known to be `there`."""
+        gone = min(int(np.searchsorted(self.starts, before_ns)), len(self.starts) - there)
+        if gone > 0:
             self.starts, self.numbers = self.starts[gone:], self.numbers[gone:]
 
     def end(

@@ -111,7 +111,7 @@ class RequestWriter:
                 passed.append(Passed(opening, each.operation.status, None, starts, b"", numbers))
             passed += self._ended(each, inside, key, since_ns, t_ns)
             if each.inside >= 0 and not inside.patience_ns:
-                inside.keep(each.inside)
+                inside.keep(each.inside, t_ns, _longest(each))
             passed += self._degraded(each, mix(key, 4), since_ns, t_ns)
         return passed
 
@@ -121,7 +121,7 @@ class RequestWriter:
         fatal = [failed for failed in each.failed if failed.call.required]
         took = [each.took.drawn(uniform_run(mix(key, 2), each.served))]
         took += [np.full(failed.calls, math.floor(failed.before.mean + failed.after_ns)) for failed in fatal]
-        longest = max(math.floor(each.took.drawn(LONGEST)[0]), *(int(part[-1]) for part in took[1:] if len(part)), 0)
+        longest = _longest(each)
         drawn = np.concatenate(took).astype(np.int64)
         if inside.patience_ns:  # who is there for longer has been given up
             drawn, longest = np.minimum(drawn, inside.patience_ns - 1), NEVER
@@ -142,7 +142,9 @@ class RequestWriter:
         """Requests of which callers do not wait any more: the oldest; those that got lost on their way say nothing."""
         patience_ns = inside.patience_ns
         if patience_ns:
-            inside.forget(2 * since_ns - t_ns - patience_ns)
+            bad = sum(failed.calls for failed in each.failed if failed.call.required)  # integers
+            ended = each.served + each.late + bad
+            inside.forget(2 * since_ns - t_ns - patience_ns, max(0, each.inside) + ended)
         if not (each.late or each.lost):
             return []
         inside.patience_ns = max(patience_ns, each.after_ns)
@@ -185,6 +187,12 @@ class RequestWriter:
                 passed.append(Passed(templates, operation.status, None, *columns))
         self._inside = {}
         return passed
+
+
+def _longest(each: Followed) -> int:
+    """Hardly a request that ends now takes longer, well or badly, nanoseconds."""
+    bad = [math.floor(one.before.mean + one.after_ns) for one in each.failed if one.call.required and one.calls]
+    return max(int(each.took.drawn(LONGEST)[0]), *bad, 0)
 
 
 def _left(owed: dict[tuple[LogTemplate, ...], int], log: tuple[LogTemplate, ...], count: int) -> int:

@@ -155,8 +155,11 @@ class CpuAccount:
 
     def demand_of(self, container: Group) -> int:
         """Nanocores that a container wants, no more than its quota."""
-        members = self._pods.get(container.spec.pod_uid, _NO_POD)[1]
-        return next((wants for name, _, wants in members if name == container.container_id), 0)
+        key = container.container_id
+        for name, _, wants in self._pods.get(container.spec.pod_uid, _NO_POD)[1]:
+            if name == key:
+                return wants
+        return 0
 
     def used(self, container: Group) -> float:
         """Cores that a container uses now."""
@@ -165,11 +168,13 @@ class CpuAccount:
     def report(self, container: Group, nanocores: int) -> None:
         """The container wants so much in this window."""
         self.version += 1
-        limit, uid, key = container.spec.cpu_limit, container.spec.pod_uid, container.container_id
+        spec, key = container.spec, container.container_id
+        limit, uid = spec.cpu_limit, spec.pod_uid
         asked = nanocores if limit is None else min(nanocores, int(limit * NANOCORES))
         group, members = self._pods.get(uid) or (container.sandbox.group, ())
-        others = tuple(each for each in members if each[0] != key)
-        self._pods[uid] = (group, (*others, (key, weight_of(container.spec.cpu_request), asked)))
+        own = (key, weight_of(spec.cpu_request), asked)
+        others = [each for each in members if each[0] != key]
+        self._pods[uid] = (group, (*others, own))
         self._settle(uid)
 
     def release(self, container: Group) -> None:
@@ -184,24 +189,27 @@ class CpuAccount:
 
     def share(self, container: Group) -> float:
         """Cores the container could use now, at most its limit."""
-        return self.shares([container])[0]
+        there = self._there()
+        return self._share(container, there, there - self._levels[""].wanted)
 
     def shares(self, containers: Sequence[Group]) -> list[float]:
         """`share` of several containers."""
-        there, capacity, found = self._there(), self.capacity, []
+        there = self._there()
         rest = there - self._levels[""].wanted
-        for container in containers:
-            if self.halted and container.container_id in self.halted:
-                found.append(_HALTED)
-                continue
-            limit = container.spec.cpu_limit
-            ceiling = capacity if limit is None else min(capacity, int(limit * NANOCORES))
-            if ceiling > rest and ceiling > rest + self.demand_of(container):
-                ceiling = self._climb(container, ceiling, there)
-            found.append(ceiling / NANOCORES)
-        return found
+        return [self._share(container, there, rest) for container in containers]
 
     # Inside.
+
+    def _share(self, container: Group, there: int, rest: int) -> float:
+        """What it could use of what is there, of which `rest` is left by what all want."""
+        if self.halted and container.container_id in self.halted:
+            return _HALTED
+        ceiling, limit = self.capacity, container.spec.cpu_limit
+        if limit is not None:
+            ceiling = min(ceiling, int(limit * NANOCORES))
+        if ceiling > rest and ceiling > rest + self.demand_of(container):
+            ceiling = self._climb(container, ceiling, there)
+        return ceiling / NANOCORES
 
     def _there(self) -> int:
         return max(0, self.capacity - self.stolen - self.spinning)
@@ -241,7 +249,8 @@ class CpuAccount:
             else:
                 pods = self._levels[PODS]
                 pods.put(parent, pods.members[parent][0], level.wanted)
-        self._pass_up()
+        root = self._levels[""]  # the system's own wants what it did
+        root.put(PODS, root.members[PODS][0], self._levels[PODS].wanted)
 
     def _weigh(self, tier: str) -> None:
         """A tier weighs what its pods request together; BestEffort, which requests nothing, the least."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import shlex
 import warnings
+from collections.abc import Mapping
 
 #: What can be imported in the official images without `pip install`.
 MODULES = (
@@ -53,11 +54,19 @@ def to_shell(text: str, name: str) -> str:
         return _fail(f'  File "{name}", line {line}\nNotImplementedError: {what} cannot be run here', 1)
 
 
-def served(text: str) -> tuple[int, int, str] | None:
+def served(text: str, variables: Mapping[str, str] | None = None) -> tuple[int, int, str] | None:
     """Port, status and text of a script that serves with `http.server`; None if it does not.
+
+    Args:
+        variables: of its environment, which may say any of them.
+
+    Raises:
+        KeyError: a variable without which it cannot begin is not set.
 
     >>> served("s = HTTPServer(('', 8080), H)\\ns.serve_forever()")
     (8080, 200, '')
+    >>> served("HTTPServer(('', int(os.environ['PORT'])), H).serve_forever()", {"PORT": "81"})
+    (81, 200, '')
     """
     if len(text) > BYTES_MAX or "serve_forever" not in text:
         return None
@@ -67,13 +76,11 @@ def served(text: str) -> tuple[int, int, str] | None:
             nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    numbers = {
-        target.id: node.value.value
-        for node in nodes
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    known, env = dict[str, object](), variables or {}
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            value = _computed(node.value, known, env)
+            known.update({target.id: value for target in node.targets if isinstance(target, ast.Name)})
     port, status, body = 0, 200, ""
     for node in nodes:
         if not isinstance(node, ast.Call):
@@ -81,16 +88,76 @@ def served(text: str) -> tuple[int, int, str] | None:
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if called in ("HTTPServer", "TCPServer", "ThreadingHTTPServer") and node.args:
             pair = node.args[0]
-            last = pair.elts[-1] if isinstance(pair, ast.Tuple) and pair.elts else pair
-            value = last.value if isinstance(last, ast.Constant) else numbers.get(getattr(last, "id", ""))
+            value = _computed(pair.elts[-1] if isinstance(pair, ast.Tuple) and pair.elts else pair, known, env)
             port = value if isinstance(value, int) and 0 < value < 65536 else port
-        elif called == "send_response" and node.args and isinstance(node.args[0], ast.Constant):
-            status = node.args[0].value if isinstance(node.args[0].value, int) else status
+        elif called == "send_response" and node.args:
+            value = _computed(node.args[0], known, env)
+            status = value if isinstance(value, int) else status
         elif called == "write" and node.args:
-            constants = [each.value for each in ast.walk(node.args[0]) if isinstance(each, ast.Constant)]
-            texts = [each.decode("utf-8", "replace") if isinstance(each, bytes) else each for each in constants]
-            body = next((each for each in texts if isinstance(each, str)), body)
+            value = _computed(node.args[0], known, env)
+            if value is None:  # something is said around what is not understood
+                value = next((each.value for each in ast.walk(node.args[0]) if isinstance(each, ast.Constant)), None)
+            text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value  # type: ignore[assignment]
+            body = text if isinstance(text, str) else body
     return (port, status, body) if port else None
+
+
+def variable_of(node: ast.expr) -> tuple[str, ast.expr | None, bool] | None:
+    """What an expression reads of the environment: name, default, and whether it fails without; None: nothing."""
+    match node:
+        case ast.Subscript(value=where, slice=ast.Constant(value=str() as name)) if _is_environ(where):
+            return name, None, True
+        case ast.Call(func=ast.Attribute(value=where, attr="get"), args=[ast.Constant(value=str() as name), *rest]):
+            return (name, rest[0] if rest else None, False) if _is_environ(where) else None
+        case ast.Call(func=ast.Attribute(attr="getenv") | ast.Name(id="getenv"),
+                      args=[ast.Constant(value=str() as name), *rest]):  # fmt: skip
+            return name, rest[0] if rest else None, False
+    return None
+
+
+def _is_environ(node: ast.expr) -> bool:
+    return ast.unparse(node) in ("os.environ", "environ")
+
+
+def _computed(node: ast.expr, known: Mapping[str, object], variables: Mapping[str, str]) -> object:
+    """A value that is known before the script runs; None if it is not. Raises KeyError: a variable is not set."""
+    read = variable_of(node)
+    if read is not None:
+        name, default, needed = read
+        if name in variables:
+            return variables[name]
+        if needed:
+            raise KeyError(name)
+        return None if default is None else _computed(default, known, variables)
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return known.get(name)
+        case ast.Call(func=ast.Name(id="int"), args=[value]):
+            text = str(_computed(value, known, variables)).strip()
+            return int(text) if text.isdecimal() and len(text) < 20 else None
+        case ast.Call(func=ast.Name(id="str"), args=[value]):
+            return str(_computed(value, known, variables))
+        case ast.Call(func=ast.Attribute(value=value, attr="encode")):
+            return _computed(value, known, variables)
+        case ast.JoinedStr(values=values):
+            parts = [_computed(each, known, variables) for each in values]
+            return None if None in parts else "".join(map(str, parts))
+        case ast.FormattedValue(value=value, format_spec=None):
+            return _computed(value, known, variables)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            pair = _computed(left, known, variables), _computed(right, known, variables)
+            return pair[0] + pair[1] if isinstance(pair[0], str) and isinstance(pair[1], str) else None
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return next((each for each in (_computed(one, known, variables) for one in values) if each), None)
+    return None
+
+
+def lacks(text: str, name: str, variable: str) -> str:
+    """A script of the shell that fails as a script of Python does which wants a variable that is not set."""
+    line = next((number for number, one in enumerate(text.splitlines(), 1) if variable in one), 1)
+    return _traceback(name, line, shlex.quote(f"KeyError: '{variable}'"))
 
 
 def _fail(text: str, code: int) -> str:
@@ -203,6 +270,9 @@ class _Writer:
 
     def _word(self, node: ast.expr) -> str:
         """A value as one word of the shell."""
+        read = variable_of(node)
+        if read is not None:
+            return self._variable(*read, node)
         match node:
             case ast.Constant(value=bool() | None as value):
                 return str(value)
@@ -220,14 +290,6 @@ class _Writer:
                 return f'"$(( {self._number(node)} ))"'
             case ast.Call(func=ast.Name(id="str" | "int"), args=[value]):
                 return self._word(value)
-            case ast.Subscript(value=ast.Attribute(attr="environ"), slice=ast.Constant(value=str() as name)):
-                self._needed[_checked(name, node)] = node.lineno
-                return f'"${{{name}}}"'
-            case ast.Call(
-                func=ast.Attribute(attr="get" | "getenv"), args=[ast.Constant(value=str() as name), *rest]
-            ) if "environ" in ast.unparse(node.func) or "getenv" in ast.unparse(node.func):
-                given = ast.unparse(rest[0]).strip("'\"") if rest else "None"
-                return f'"${{{_checked(name, node)}:-{_plain(given, node)}}}"'
             case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="open"), args=[path, *_]), attr="read")):
                 return f'"$(cat {self._word(path)})"'
             case ast.Call(func=ast.Attribute(attr="gethostname")):
@@ -236,7 +298,16 @@ class _Writer:
                 return '"$(date)"'
         raise NotUnderstood(f"'{ast.unparse(node)[:40]}'", node.lineno)
 
+    def _variable(self, name: str, default: ast.expr | None, needed: bool, node: ast.expr) -> str:
+        if needed:
+            self._needed[_checked(name, node)] = node.lineno
+            return f'"${{{name}}}"'
+        given = "None" if default is None else ast.unparse(default).strip("'\"")
+        return f'"${{{_checked(name, node)}-{_plain(given, node)}}}"'
+
     def _is_text(self, node: ast.expr) -> bool:
+        if variable_of(node) is not None:
+            return True
         match node:
             case ast.Constant(value=str()) | ast.JoinedStr():
                 return True
@@ -286,6 +357,9 @@ class _Writer:
                 return f"[ {self._word(left)} {'=' if isinstance(op, ast.Eq) else '!='} {self._word(right)} ]"
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in compared:
                 return f'[ "$(( {self._number(left)} ))" {compared[type(op)]} "$(( {self._number(right)} ))" ]'
+            case ast.Compare(left=ast.Constant(value=str() as name), ops=[ast.In() | ast.NotIn() as op],
+                             comparators=[where]) if _is_environ(where):  # fmt: skip
+                return f'[ -{"n" if isinstance(op, ast.In) else "z"} "${{{_checked(name, node)}+set}}" ]'
             case ast.Call(func=ast.Attribute(attr="exists"), args=[path]):
                 return f"[ -e {self._word(path)} ]"
             case ast.BoolOp(op=op, values=values):

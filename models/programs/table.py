@@ -6,6 +6,7 @@ from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagefacts import ImageFacts
 from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.container import ProgramHost, ShellProgram
+from simcluster.models.machine.shell.files import normalize
 from simcluster.models.programs import python
 from simcluster.models.programs.interpreters import INTERPRETERS, PYTHON, shell_of, source_of
 from simcluster.models.programs.nginx import Nginx
@@ -47,10 +48,20 @@ def program_of(
     if name in PYTHON and "-m" in argv[:-1] and argv[argv.index("-m") + 1] == "http.server":
         return PythonServer(container, traffic, argv, environment, workdir)
     text = source_of(container, argv, workdir) if name in PYTHON else None
-    serves = python.served(text) if text else None
+    try:
+        serves = python.served(text, environment or container.spec.environment) if text else None
+    except KeyError as missing:
+        script = python.lacks(text or "", _file_of(argv, workdir), missing.args[0])
+        return ShellProgram(container, ("sh", "-c", script), host)
     if serves is not None:
         words = (*argv, *(str(each) for each in serves))
         return Scripted(container, traffic, words, environment, workdir)
     if facts is None and text is None:
         return None  # what an image of somebody's own has in it is not known
     return ShellProgram(container, ("sh", "-c", shell_of(container, argv, workdir)), host)
+
+
+def _file_of(argv: tuple[str, ...], workdir: str) -> str:
+    """What a script is called in messages."""
+    words = [word for word in argv[1:] if not word.startswith("-")]
+    return "<string>" if "-c" in argv or not words else normalize(words[0], workdir)

@@ -7,7 +7,7 @@ lies beside the current file until there are too many; `kubectl logs` shows the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,22 +34,23 @@ Worked = TypeVar("Worked")
 class Reading:
     """What somebody who reads one entry after the other works out once: requests of a tick print in many entries.
 
-    Bounded: where it grows beyond `KEPT` lines, what was worked out first is worked out anew.
+    Bounded: where it grows beyond so many lines, what was worked out first is worked out anew.
     """
 
     KEPT = 200_000
 
-    def __init__(self) -> None:
-        self._kept: dict[tuple[int, ...], tuple[int, Any]] = {}
+    def __init__(self, most: int = KEPT) -> None:
+        self._most = most
+        self._kept: dict[Hashable, tuple[int, Any]] = {}
         self._lines = 0
 
-    def of(self, source: tuple[int, ...], work: Callable[[], tuple[int, Worked]]) -> Worked:
-        """What `work` makes of a source, known by these numbers; it says, too, how many lines that holds."""
+    def of(self, source: Hashable, work: Callable[[], tuple[int, Worked]]) -> Worked:
+        """What `work` makes of a source, and of nothing else; it says, too, how many lines that holds."""
         kept = self._kept.get(source)
         if kept is None:
             kept = self._kept[source] = work()
             self._lines += kept[0]
-            while self._lines > self.KEPT and len(self._kept) > 1:
+            while self._lines > self._most and len(self._kept) > 1:
                 self._lines -= self._kept.pop(next(iter(self._kept)))[0]
         found: Worked = kept[1]
         return found
@@ -231,11 +232,11 @@ def worded(
     return lines
 
 
-def lines_of(entries: Iterable[Entry]) -> list[LogLine]:
-    """All lines of entries."""
+def lines_of(entries: Iterable[Entry], reading: Reading | None = None) -> list[LogLine]:
+    """All lines of entries; `reading`: of somebody who reads on and on, without a needle."""
     found: list[LogLine] = []
     before: Entry | None = None
-    reading = Reading()
+    reading = Reading() if reading is None else reading
     for entry in entries:
         found += worded(entry, before, reading=reading)
         before = entry

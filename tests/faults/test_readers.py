@@ -13,7 +13,7 @@ from simcluster.faults.facts import Place
 from simcluster.faults.readers import readers_at_start
 
 NS = "default"
-HOOK = Place("MutatingWebhookConfiguration", "", "limits")
+HOOK, RANGE = Place("MutatingWebhookConfiguration", "", "limits"), Place("LimitRange", NS, "usual")
 
 
 def cluster() -> Client:
@@ -43,4 +43,6 @@ def test_pods_that_a_webhook_gave_other_limits_are_known_by_their_template() -> 
     assert [name_of(one) for one in readers_at_start(store, HOOK)] == ["changed"]
     limits = {"metadata": {"name": "usual"}, "spec": {"limits": [{"type": "Container", "default": {"memory": "16Mi"}}]}}
     client.create("limitranges", NS, limits)
-    assert readers_at_start(store, HOOK) == []
+    assert [name_of(one) for one in readers_at_start(store, RANGE)] == ["plain"]  # which would now get one
+    client.delete("limitranges", NS, "usual")
+    assert [name_of(one) for one in readers_at_start(store, RANGE)] == ["changed"]

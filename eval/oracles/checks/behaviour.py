@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from simcluster.api.objects import labels_of
 from simcluster.engine import SECOND
 from simcluster.engine.content import Content, Nanoseconds
 from simcluster.eval.oracles.check import Check, Context
@@ -11,6 +12,8 @@ from simcluster.eval.trajectory import observe
 from simcluster.eval.trajectory.recorder import USERS_LAG_NS
 from simcluster.faults.target import pods_of
 
+#: By which an EndpointSlice belongs to a Service.
+SERVICE_LABEL = "kubernetes.io/service-name"
 #: Fewer requests say nothing about a ratio.
 REQUESTS_MIN = 20
 
@@ -91,10 +94,12 @@ class AttemptsPerRequest(Check):
         """Count the calls on both edges."""
         end = ctx.world.sim.now - USERS_LAG_NS
         sent = {self.args.caller: 0, self.args.callee: 0}
+        found = {address: name for name in sent for address in addresses(ctx, name)}
         for edge in ctx.world.traffic.history.between(end - self.args.for_ns, end):
             name, _, namespace = edge.key.host.partition(".")
             here = edge.key.namespace == ctx.namespace and namespace.partition(".")[0] in ("", ctx.namespace)
-            if here and name in sent:
+            name = found.get(edge.key.host, name if here else "")
+            if edge.key.namespace == ctx.namespace and name in sent:
                 sent[name] += edge.sent
         requests, attempts = sent[self.args.caller], sent[self.args.callee]
         if requests < REQUESTS_MIN:
@@ -102,6 +107,16 @@ class AttemptsPerRequest(Check):
         if attempts > self.args.ratio * requests:
             return f"{self.args.caller} makes {attempts / requests:.2f} attempts a request, over {self.args.ratio}"
         return ""
+
+
+def addresses(ctx: Context, service: str) -> list[str]:
+    """Where a Service is reached besides its name: its own address, and those of its pods."""
+    store = ctx.world.api.store
+    own = store.get("services", ctx.namespace, service)
+    slices = store.objects("endpointslices.discovery.k8s.io", ctx.namespace)
+    mine = [one for one in slices if labels_of(one).get(SERVICE_LABEL) == service]
+    found = [address for one in mine for each in one.get("endpoints") or () for address in each["addresses"]]
+    return [*found, *((own["spec"].get("clusterIPs") or ()) if own is not None else ())]
 
 
 class ThrottledArgs(Content):

@@ -28,7 +28,7 @@ from simcluster.models.machine.container import Container
 from simcluster.models.traffic.cluster.distribution import Latency
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec
 from simcluster.models.traffic.cluster.server import Happened, Served, Server
-from simcluster.telemetry.logs import LogFile, lines_of
+from simcluster.telemetry.logs import LogFile, Reading, lines_of
 
 #: A change of an operation's time that callers notice: a quarter of it and 200 us.
 NOTICEABLE_SHARE, NOTICEABLE_NS = 0.25, 200.0 * MICROSECOND
@@ -46,6 +46,8 @@ TRIM_NS = SECOND
 TROUBLES = 8
 #: What opening the data takes if it will fail: the process ends by itself when the drive has given up.
 FAILING = -1
+#: What requests that last print in any tick: a pure function of when they began, worked out once and not in every tick.
+_SLOW = Reading(50_000)
 #: Connections that one caller's driver keeps open.
 POOL = 3
 
@@ -178,7 +180,7 @@ class StoreProgram(CountingProgram):
 
     def newly_slow(self) -> list[str]:
         """What a slow log of its own has been told of since the last time: lines."""
-        found = [line.text for line in lines_of(self.slow_log.entries(self._announced))]
+        found = [line.text for line in lines_of(self.slow_log.entries(self._announced), _SLOW)]
         self._announced = self.slow_log.end
         return found
 
@@ -229,20 +231,20 @@ class StoreProgram(CountingProgram):
         server = self.server
         if server is None:
             return
-        changed = False
-        operations = list(server.spec.operations)
-        for index, old in enumerate(operations):
-            cost = self._costs[index]
+        changed: dict[int, OperationSpec] = {}
+        before, costs, refused, waits = self._known, self._costs, self.refused, self.held_up
+        for index, old in enumerate(server.spec.operations):
+            cost = costs[index]
             why = self.fails_with(index) if cost.failing else ""
-            known = (old, cost, self.held_up(index), self.refused.get(index, ""), why)
-            if self._known.get(index) == known:
+            known = (old, cost, waits(index), refused.get(index, "") if refused else "", why)
+            if before.get(index) == known:
                 continue
-            self._known[index] = known
+            before[index] = known
             operation = self._with_cost(index, old)
             if _differs(old, operation):
-                operations[index] = operation
-                changed = True
+                changed[index] = operation
         if changed:
+            operations = [changed.get(index, old) for index, old in enumerate(server.spec.operations)]
             server.spec = replace(server.spec, operations=tuple(operations))
             self.traffic.rewire()
 

@@ -93,7 +93,7 @@ def _vmstat(machine: Machine, args: list[str], stdin: str) -> Outcome:
         return Outcome(_statistics(machine))
     first = not stdin.startswith("@ ")
     head = _VMSTAT_HEAD if first else ""
-    row = _vmstat_row(machine, [] if first else [float(word) for word in stdin.split()[1:]], asked.values.get("S", "K"))
+    row = _vmstat_row(machine, [] if first else stdin.split()[1:], asked.values.get("S", "K"))
     text = head + row
     if not numbers or (len(numbers) > 1 and numbers[1] <= 1):
         return Outcome(text)
@@ -121,16 +121,17 @@ def _transferred(machine: Machine) -> tuple[float, float]:
     return read, math.fsum(each.write_sectors for each in counted) / 2.0
 
 
-def _vmstat_row(machine: Machine, before: list[float], unit: str) -> str:
+def _vmstat_row(machine: Machine, before: list[str], unit: str) -> str:
     found = memory.info(machine, machine.os.shared_bytes())
     size = {"k": 1000, "K": 1 << 10, "m": 1_000_000, "M": 1 << 20}.get(unit, 1 << 10)
-    began_ns, read, written, *then = before or [machine.booted_ns, 0.0, 0.0, *[0] * 7]
+    began_ns, *then = map(int, [before[0], *before[3:]] if before else [machine.booted_ns, *[0] * 7])  # exact
+    read, written = map(float, before[1:3] or (0.0, 0.0))
     span = max(1.0, machine.sim.now - began_ns)
-    cpu = usage.shares(machine.os.times.all().minus(CpuTime(*(int(part) for part in then[:5]))))
+    cpu = usage.shares(machine.os.times.all().minus(CpuTime(*then[:5])))
     now_read, now_written = _transferred(machine)
     runnable = usage.runnable(machine) // NANOCORES
     waiting = int(math.fsum(usage.blocked(machine).values()) + 0.5)
-    events = (interrupts.all_of(machine) - int(then[5]), interrupts.switches(machine) - int(then[6]))
+    events = (interrupts.all_of(machine) - then[5], interrupts.switches(machine) - then[6])
     interrupted, switched = (int(count * SECOND / span) for count in events)
     return (
         f"{runnable:2d} {waiting:2d} {0:6d} {found.free // size:6d} {found.buffers // size:6d} "

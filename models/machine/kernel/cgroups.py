@@ -20,6 +20,7 @@ Left out: user.slice and machine.slice, in which nobody runs anything here.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from simcluster.engine.fork import FlatDict
@@ -27,6 +28,11 @@ from simcluster.models.machine.containerspec import ContainerSpec
 
 PODS, SYSTEM, ROOT_SLICE = "kubepods.slice", "system.slice", "-.slice"
 GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
+#: The group in which the groups of pods of a class lie.
+_PARENTS = {
+    GUARANTEED: PODS,
+    **{qos: f"{PODS}/kubepods-{qos.lower()}.slice" for qos in (BURSTABLE, BEST_EFFORT)},
+}
 #: systemd.resource-control(5): CPUWeight=100 is the default of units and slices; 1 to 10000.
 DEFAULT_WEIGHT, MOST_WEIGHT = 100, 10_000
 #: kubelet: SharesPerCPU, MinShares, MaxShares.
@@ -51,9 +57,7 @@ class PodGroup(NamedTuple):
     @property
     def parent(self) -> str:
         """The group in which the pod's lies, as a path from the root without a slash in front."""
-        if self.qos == GUARANTEED:
-            return PODS
-        return f"{PODS}/kubepods-{self.qos.lower()}.slice"
+        return _PARENTS[self.qos]
 
     def path(self, pod_uid: str) -> str:
         """The pod's group, as a path from the root without a slash in front."""
@@ -78,6 +82,7 @@ def group_of(*specs: ContainerSpec) -> PodGroup:
     return PodGroup(GUARANTEED if same else BURSTABLE, millis / 1000.0)
 
 
+@lru_cache(maxsize=1024)
 def weight_of(cores: float) -> int:
     """cpu.weight for so many cores requested: through CPU shares of cgroup v1, 2..262144 onto 1..10000."""
     shares = min(_MAX_SHARES, max(_MIN_SHARES, int(cores * 1000.0 + 0.5) * _SHARES_PER_CORE // 1000))

@@ -22,7 +22,7 @@ from simcluster.engine.streams import _GAMMA as GAMMA
 from simcluster.engine.streams import _MASK as MASK
 from simcluster.engine.streams import Streams, uniforms_at
 from simcluster.models.traffic.aggregate.budgets import Budgets
-from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
+from simcluster.models.traffic.aggregate.fast import kernels_for
 from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.jitter import decorrelated, mean_of
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
@@ -94,7 +94,7 @@ class Callers:
         self.restrict()
         #: whether judging may be compiled
         unusual = self.any_leave or len(self.firsts) or self.budgets or not layout.timed.all()
-        self._plain = layout.lanes >= FEW_LANES and not unusual
+        self._plain = not unusual
 
     def _policies(self) -> None:
         layout = self.layout
@@ -188,7 +188,7 @@ class Callers:
             in_time: share of good ones among them.
         """
         layout = self.layout
-        fast = kernels() if self._plain else None
+        fast = kernels_for(layout.lanes) if self._plain else None
         if fast is not None:
             self._judge_fast(fast, tick, share)
             return
@@ -473,7 +473,7 @@ class Callers:
         self._error_mix = mix
         if self._broken is None:
             self._broken = np.zeros(layout.edges)
-        fast = kernels() if layout.lanes >= FEW_LANES else None
+        fast = kernels_for(layout.lanes)
         if fast is not None:
             fast.break_off(
                 tick,

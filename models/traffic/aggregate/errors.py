@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.callers import ERROR
-from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
+from simcluster.models.traffic.aggregate.fast import kernels_for
 
 if TYPE_CHECKING:
     from simcluster.models.traffic.aggregate.state import RunState
@@ -72,7 +72,7 @@ class Errors:
         layout, callers, below, above = run.layout, run.callers, self._below, self._above
         # An error is not as late as an answer: who is refused at a full queue has not waited in it.
         late = np.where(self._age == UNKNOWN, run.outcomes.latency, self._age)
-        fast = kernels() if layout.lanes >= FEW_LANES else None
+        fast = kernels_for(layout.lanes)
         if fast is not None:
             most = 4 * len(below)
             edges, ages, amounts = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most)

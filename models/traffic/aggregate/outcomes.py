@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared
-from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
+from simcluster.models.traffic.aggregate.fast import kernels_for
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.queues import NEVER, Queues
 from simcluster.models.traffic.aggregate.usual import usual_of
@@ -297,7 +297,7 @@ class Outcomes:
             self.pressed.judge(tick, queues, self.lane_speed, np.asarray(ages, np.float64), own, left, total)
         weight = queues.share[:, None]
         result = self.quality
-        fast = kernels() if self.layout.lanes >= FEW_LANES else None
+        fast = kernels_for(self.layout.lanes)
         if fast is not None:
             self._judge_fast(fast, tick, own, left, there, queues)
             return result.copy()
@@ -329,7 +329,7 @@ class Outcomes:
         The first column is of the cohorts that expire now, the others of the ages of the profile.
         """
         layout = self.layout
-        fast = kernels() if layout.lanes >= FEW_LANES and not (queues.contended or queues.stacks) else None
+        fast = None if queues.contended or queues.stacks else kernels_for(layout.lanes)
         if fast is not None:
             return self._own_fast(fast, tick, queues)
         first, last = self._left(tick, queues)

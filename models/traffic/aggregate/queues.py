@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.contended import Contended
-from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
+from simcluster.models.traffic.aggregate.fast import kernels_for
 from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.layout import Layout, Levels
 from simcluster.models.traffic.aggregate.limits import Limits
@@ -400,7 +400,7 @@ class Queues:
         """After the last level: move the positions and note who began."""
         self.left_to = self.position + self.arrived - self.queued
         self.left_from = np.where(self.layout.holds, self.begun, self.left_to - self.finished)
-        fast = kernels() if self.layout.lanes >= FEW_LANES else None
+        fast = kernels_for(self.layout.lanes)
         if fast is not None:
             fast.end(
                 tick, self.head, self.position, self.begun, self.arrived, self.waiting, self.service, self.offered,

@@ -499,35 +499,40 @@ class TrafficEngine:
             failed = [(failed[0][0], lost)] if lost and failed else []
         most = sum(int(self.accounts.good[edge] + self.accounts.bad[edge]) for edge in edges)  # integers
         record = self.requests.settle(_name(self._planned[index]), requests, attempts, failed, most)
-        answers = [Component(int(ended.ok[edge]), self._latencies[edge]) for edge in edges]
-        return record._replace(laws=tuple(each for each in answers if each.requests > 0))
+        answers = [(int(ended.ok[edge]), edge) for edge in edges]
+        laws = tuple([Component(count, self._latencies[edge]) for count, edge in answers if count > 0])
+        return record._replace(laws=laws)
 
     def _work_off(self, flow: Flow, ticks: int) -> None:
         """Give every server its share of the tick. A server may die of it (out of memory)."""
-        plan, arrived = self._plan, flow.arrived
-        tense = False
-        for index, server in enumerate(plan.servers):
+        plan, arrived, turned_away = self._plan, flow.arrived, flow.refused
+        nodes, span_ns = plan.nodes, ticks * TICK_NS
+        tense = stale = False
+        for index, (server, first) in enumerate(zip(plan.servers, plan.first_node, strict=True)):
             if not server.accepting:
                 continue
             requests, work, square, busy = 0, 0, 0.0, 0.0
-            first = plan.first_node[index]
-            for offset in range(len(server.spec.operations)):
-                count = arrived[first + offset]
-                if count:
-                    node = plan.nodes[first + offset]
-                    requests += count
-                    if server.counts is not None:
-                        server.counts[offset] += count
-                    work += count * node.operation.cpu_ns
-                    square += count * mean_square(node.operation)
-                    busy += count * node.stay_ns
-            refused = flow.refused.get(index, 0)
+            came = arrived[first : first + len(server.spec.operations)]
+            if any(came):
+                counts = server.counts
+                for offset, count in enumerate(came):
+                    if count:
+                        node = nodes[first + offset]
+                        operation = node.operation
+                        requests += count
+                        if counts is not None:
+                            counts[offset] += count
+                        work += count * operation.cpu_ns
+                        square += count * mean_square(operation)
+                        busy += count * node.stay_ns
+            refused = turned_away.get(index, 0) if turned_away else 0
             if requests or refused:
-                changed = server.advance(ticks * TICK_NS, requests, work, square, busy, refused, ticks)
+                changed = server.advance(span_ns, requests, work, square, busy, refused, ticks)
                 tense = tense or server.is_tense(TICK_NS, TENSE)
             else:
-                changed = server.settle(ticks * TICK_NS, ticks)
-            self._stale = self._stale or changed
+                changed = server.settle(span_ns, ticks)
+            stale = stale or changed
+        self._stale = self._stale or stale
         self._tense = tense or self._is_fragile(CALM_EXPONENT)
 
     def _write_logs(self, now: int, ticks: int, flow: Flow) -> None:

@@ -86,12 +86,14 @@ class FlowWalk:
     def _serve(self, node: Node, count: int) -> None:
         alive = count
         plan = self._plan
+        made = plan.made
         logger = plan.servers[node.server].logger
         for self._step, step in enumerate(node.steps):
             lost = 0
             for edge in step:
                 self._draws = 0
-                calls = self._calls(edge, alive)
+                plain = edge.call.count == 1.0 and edge.index not in made  # one call a request, the usual case
+                calls = alive if plain else self._calls(edge, alive)
                 if not calls:
                     continue
                 bad = self._call(edge, calls, node if logger is not None else None)

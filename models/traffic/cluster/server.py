@@ -300,7 +300,8 @@ class Server(Parted):
         self.in_flight = self.in_flight * keep + busy_ns / tick_ns * (1.0 - keep)
         same = self._expected is not None and cores == self._judged_cores and not self.backlog_ns and not before
         changed = False if same else self.judge(tick_ns // ticks)
-        self.container.use_cpu(max(0, used - charged), int(self._throttled(tick_ns, used, capacity)))
+        stopped = 0 if self.container.spec.cpu_limit is None else int(self._throttled(tick_ns, used, capacity))
+        self.container.use_cpu(max(0, used - charged), stopped)
         self._tell_machine(wanted / tick_ns)
         return changed
 
@@ -378,16 +379,18 @@ class Server(Parted):
 
     def is_tense(self, tick_ns: int, busy: float) -> bool:
         """Whether its queue may grow: nearly all of its CPU or its workers in use, or a backlog."""
-        if self.spec.needs_state and self._arrivals > 1e-3:
+        spec, known, arrivals = self.spec, self._expected, self._arrivals
+        if arrivals > 1e-3 and spec.needs_state:
             return True
-        cost = self._work / self._arrivals if self._arrivals > 0.0 else 0.0
-        if self.rejected > 0.0 or self.backlog_ns > max(TENSE_BACKLOG_NS * self.cores, TENSE_REQUESTS * cost):
-            return self._arrivals > 1e-3 or self.backlog_ns > 0
-        cores = self.cores - self.spec.idle_cores
-        if self._expected is None:
+        if self.rejected > 0.0 or self.backlog_ns:
+            cost = self._work / arrivals if arrivals > 0.0 else 0.0
+            if self.rejected > 0.0 or self.backlog_ns > max(TENSE_BACKLOG_NS * self.cores, TENSE_REQUESTS * cost):
+                return arrivals > 1e-3 or self.backlog_ns > 0
+        cores = self.cores - spec.idle_cores
+        if known is None:
             return self._work > busy * cores * tick_ns
-        used = self._demand(tick_ns)[1]
-        return used > busy * cores * tick_ns or 0 < busy * self.spec.workers < self._expected.busy
+        used = known.work * (tick_ns / SECOND)
+        return used > busy * cores * tick_ns or 0 < busy * spec.workers < known.busy
 
     def arrivals_per_s(self, tick_ns: int) -> float:
         """Requests a second, averaged over the last seconds."""
@@ -508,7 +511,8 @@ class Server(Parted):
         return self.wait.throttled * max(0.0, 1.0 - limit) * tick_ns
 
     def _tell_machine(self, cores: float) -> None:
-        if abs(cores - self._reported) > NOTICEABLE_CORES + 0.05 * abs(self._reported):
+        reported = self._reported
+        if abs(cores - reported) > NOTICEABLE_CORES + 0.05 * abs(reported):
             self._reported = cores
             self.container.machine.report_demand(self.container, cores)
         spec = self.spec
@@ -522,11 +526,13 @@ class Server(Parted):
 
     def _keep(self, ticks: int, per_tick: float) -> float:
         """What the averages keep of their values over so many ticks, in which so many requests came in each."""
-        self._age = min(self._age + ticks, MOST_MEMORY)
+        age = self._age = min(self._age + ticks, MOST_MEMORY)
         # a surge is believed at once; but to forget faster whenever a request more came would bias the average
         surge = per_tick if per_tick * ticks >= SURGE else 0.0
         enough = MEMORY_REQUESTS / max(surge, self._arrivals, 1e-6)
-        rest = 1.0 - 1.0 / max(MEMORY_TICKS, min(enough, self._age))
+        rest = 1.0 - 1.0 / max(MEMORY_TICKS, min(enough, age))
+        if ticks == 1:
+            return rest
         keep = 1.0
         while ticks:
             keep, rest, ticks = keep * rest if ticks & 1 else keep, rest * rest, ticks >> 1

@@ -5,11 +5,11 @@ Source: plugin/pkg/admission/limitranger.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from simcluster.api.admission.plugin import Cluster, Plugin, refuse
-from simcluster.api.objects import Json
+from simcluster.api.objects import ApiObject, Json
 from simcluster.api.quantity import Quantity, parse
 from simcluster.api.registry.attributes import CREATE, Attributes
 from simcluster.api.registry.usage import pod_total
@@ -27,10 +27,7 @@ class LimitRanger(Plugin):
         """Give containers the default requests and limits."""
         if attributes.resource.storage != "pods" or attributes.subresource:
             return
-        for limit_range in cluster.store.objects("limitranges", attributes.namespace):
-            for item in limit_range["spec"].get("limits") or ():
-                if item["type"] == "Container":
-                    _apply_defaults(attributes.new, item)
+        give_defaults(attributes.new, cluster.store.objects("limitranges", attributes.namespace))
 
     def validate(self, attributes: Attributes, cluster: Cluster) -> None:
         """Compare with minimum, maximum and ratio."""
@@ -43,6 +40,14 @@ class LimitRanger(Plugin):
                     problems.extend(_violations(item, kind, requests, limits))
         if problems:
             raise refuse(attributes, problems[0] if len(problems) == 1 else "[" + ", ".join(problems) + "]")
+
+
+def give_defaults(pod: Json, limit_ranges: Iterable[ApiObject]) -> None:
+    """Give containers of a pod the default requests and limits of LimitRanges, where they say nothing themselves."""
+    for limit_range in limit_ranges:
+        for item in limit_range["spec"].get("limits") or ():
+            if item["type"] == "Container":
+                _apply_defaults(pod, item)
 
 
 def _apply_defaults(pod: Json, item: Json) -> None:

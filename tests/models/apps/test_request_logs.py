@@ -185,3 +185,16 @@ def test_requests_that_end_were_there() -> None:
     assert len(later) == 15  # no more than are there
     assert len(inside.starts) == 0
     assert set(later.tolist()) > set(begun.tolist()) - set(starts.tolist())
+
+
+def test_who_is_known_to_be_there_is_kept_and_what_was_rounded_away_is_not() -> None:
+    inside = OpenRequests(0)
+    inside.begin(1, 0, SECOND, 10, 0)
+    inside.forget(20 * SECOND, there=4)  # their callers wait longer than others have been seen to
+    assert len(inside.starts) == 4
+    inside.keep(1, 20 * SECOND)  # a few more say nothing, if requests may take so long
+    assert len(inside.starts) == 4
+    inside.keep(1, 20 * SECOND, SECOND)
+    assert len(inside.starts) == 1
+    inside.forget(20 * SECOND)
+    assert not len(inside.starts)

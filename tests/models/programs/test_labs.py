@@ -17,6 +17,9 @@ CONFIGURATION = {
     "{ proxy_pass http://nobody:80; } location ~ \\.txt$ { root /pages; } }\n",
     "bad.conf": "server {\n  listen 80\n  location / { root /x; }\n}\n",
     "typo.conf": "server {\n  listne 80;\n}\n",
+    "serve.py": "import os\nfrom http.server import *\nPORT = int(os.environ['PORT'])\nNAME = os.getenv('NAME', '')\n"
+    "class H(BaseHTTPRequestHandler):\n  def do_GET(self):\n    self.send_response(200)\n    self.end_headers()\n"
+    "    self.wfile.write(f'hello {NAME}'.encode())\nHTTPServer(('', PORT), H).serve_forever()\n",
     "nowhere.conf": "upstream b { server api-svc:8080; }\nserver { listen 80; location / { proxy_pass http://b; } }\n",
 }
 NGINX = {"image": "nginx:1.27"}
@@ -31,6 +34,14 @@ def conf(key: str) -> dict[str, Any]:
 
 def script(text: str) -> dict[str, Any]:
     return {"image": "python:3.12-slim", "command": ["python", "-c", text]}
+
+
+def configured_server(variables: dict[str, str]) -> dict[str, Any]:
+    """A server whose file is of a ConfigMap, and whose variables say where it listens and what it answers."""
+    env = [{"name": name, "value": value} for name, value in variables.items()]
+    volume, mount = {"name": "app", "configMap": {"name": "conf"}}, {"name": "app", "mountPath": "/app"}
+    container = {"image": "python:3.12", "command": ["python", "-u", "/app/serve.py"], "env": env}
+    return {"spec": {"volumes": [volume]}, **container, "volumeMounts": [mount]}
 
 
 EMPTY = [{"name": "cache", "emptyDir": {}}, {"name": "run", "emptyDir": {}}]
@@ -87,6 +98,12 @@ LABS: dict[str, dict[str, Any]] = {
         "    self.send_response(201)\n    self.end_headers()\n    self.wfile.write(b'made')\n"
         "HTTPServer(('', 9000), H).serve_forever()"
     ),
+    "serves-as-configured": configured_server({"PORT": "9001", "NAME": "ann"}),
+    "not-configured": configured_server({}),
+    "asks": script(
+        "import os\nfrom os import environ\nif 'LEVEL' in os.environ:\n    print('set')\nelse:\n    print('unset')\n"
+        "print(environ.get('LEVEL', 'info'))\nprint(os.getenv('LEVEL'))"
+    ),
     "node-fails": {"image": "node:20", "command": ["node", "-e", "console.log('bye'); process.exit(3)"]},
 }
 
@@ -130,6 +147,8 @@ def lab() -> tuple[Any, dict[str, Any]]:
         ("prints", 0, "tick 2"),
         ("no-module", 1, "ModuleNotFoundError: No module named 'flask'"),
         ("no-variable", 1, "KeyError: 'DB_HOST'"),
+        ("not-configured", 1, "KeyError: 'PORT'"),
+        ("asks", 0, "unset\ninfo\nNone\n"),
         ("beyond", 1, "'classdef' cannot be run here"),
         ("no-file", 2, "python: can't open file '/app/app.py': [Errno 2] No such file or directory"),
         ("node-fails", 3, "bye"),
@@ -245,6 +264,13 @@ def test_interpreters_inside_of_containers() -> None:
     beyond = box.kubectl("exec python-server -- python3 -c 'import os; os.remove(1)'")
     assert (beyond.exit_code, beyond.stdout) == (1, "")
     assert box.kubectl("exec echo -- ls").exit_code == 126 or "not found" in box.kubectl("exec echo -- ls").stderr
+
+
+def test_a_script_of_a_configmap_reads_its_variables() -> None:
+    box, pods = lab()
+    asked = f"exec client -- wget -qO- http://{pods['serves-as-configured']['podIP']}:9001/"
+    assert box.kubectl(asked).stdout == "hello ann"
+    assert 'File "/app/serve.py", line 3' in box.kubectl("logs not-configured").stdout
 
 
 def test_a_cluster_with_them_can_be_forked() -> None:

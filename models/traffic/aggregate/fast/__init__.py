@@ -13,13 +13,14 @@ import functools
 import importlib
 import importlib.util
 import os
+import sys
 import warnings
 from types import ModuleType
 
 #: What the environment may say.
 SWITCH = "SIMCLUSTER_ACCELERATOR"
-#: With fewer lanes compiled loops gain less than it costs to load them.
-FEW_LANES = 48
+#: With fewer lanes compiled loops gain less than it costs to load them, unless they are asked for so often.
+FEW_LANES, OFTEN = 48, 2000
 _OFF, _ON = ("off", "0", "no", "false"), ("on", "1", "yes", "true")
 
 
@@ -27,6 +28,22 @@ def kernels() -> ModuleType | None:
     """The compiled functions, or None: not installed, not wanted, or not usable (of which a warning tells, once)."""
     wanted = os.environ.get(SWITCH, "auto").lower()
     return None if wanted in _OFF else _loaded(wanted in _ON)
+
+
+class _Asked:
+    """How often this process has done without, for want of lanes."""
+
+    times = 0
+
+
+def kernels_for(lanes: int) -> ModuleType | None:
+    """The compiled functions where they are worth their loading: for many lanes, for few after a while or when they are
+    loaded already. They give the same bits, so nothing depends on which it is.
+    """
+    if lanes < FEW_LANES and _Asked.times < OFTEN and f"{__name__}.ticks" not in sys.modules:
+        _Asked.times += 1
+        return None
+    return kernels()
 
 
 @functools.cache

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simcluster.models.apps.stores.relations import Refused, Relations, Table, Unsupported, snapshot
+from simcluster.models.apps.stores.sql.relations import Relations
+from simcluster.models.apps.stores.sql.tables import Refused, Table, Unsupported, snapshot
 
 
 def relations(dialect: str = "postgres") -> Relations:
@@ -69,7 +70,8 @@ def test_what_is_refused_changes_nothing(text: str, why: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "select * from (select 1) x", "create view v as select 1", "select random()", "with x as (select 1) select 1",
+        "select * from (select 1) x", "create view v as select 1", "select random()",
+        "with recursive x as (select 1) select 1",
         "insert into t values (1, 'x') on conflict do nothing", "select row_number() over () from t",
         "create table x (a int check (a > 1))", "select pg_read_file('/etc/passwd')",
     ],
@@ -92,3 +94,83 @@ def test_changes_and_the_way_back() -> None:
     assert made.execute("delete from t where n is null").count == 1
     assert made.execute("select n from t").rows == [[4], [8]]
     assert len(before["t"].rows) == 3
+
+
+def shop(dialect: str) -> Relations:
+    made = relations(dialect)
+    made.execute("create table buyer (id int primary key, mail varchar(20) unique)")
+    made.execute(
+        "create table ordered (id int primary key, of int, gift int, foreign key (of) references buyer (id), "
+        "foreign key (gift) references buyer (id) on delete set null)"
+    )
+    made.execute("create table line (id int, of int, foreign key (of) references ordered (id) on delete cascade)")
+    made.execute("insert into buyer values (1, 'a@x'), (2, 'b@x'), (3, null), (4, null)")
+    made.execute("insert into ordered values (10, 1, 2), (11, null, null)")
+    made.execute("insert into line values (1, 10), (2, 10), (3, 11)")
+    return made
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "mysql"])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("insert into buyer values (5, 'c@x'), (6, 'a@x')", "duplicate"),
+        ("update buyer set mail = 'a@x' where id = 3", "duplicate"),
+        ("create unique index mine on line (of)", "no unique index"),
+        ("insert into ordered values (12, 9, null)", "orphan"),
+        ("update ordered set of = 9 where id = 10", "orphan"),
+        ("delete from buyer where id = 1", "needed"),
+        ("delete from buyer", "needed"),
+        ("update buyer set id = 7 where id = 1", "needed"),
+        ("drop table buyer", "table in use"),
+        ("truncate table buyer", "table not to empty"),
+        ("create table other (x int, foreign key (x) references nope (id))", "no table to refer to"),
+        ("create table other (x int, foreign key (x) references line (id))", "no key to refer to"),
+        ("create table other (x int, unique (y))", "no column"),
+    ],
+)
+def test_what_a_table_promises_is_kept(dialect: str, text: str, why: str) -> None:
+    made = shop(dialect)
+    every = "select count(*), count(buyer.mail) from buyer", "select * from ordered", "select * from line"
+    before = [made.execute(each).rows for each in every]
+    with pytest.raises(Refused) as refused:
+        made.execute(text)
+    assert refused.value.why == why
+    assert [made.execute(each).rows for each in every] == before
+
+
+def test_what_refers_to_rows_that_go_goes_or_forgets() -> None:
+    made = shop("postgres")
+    made.execute("delete from buyer where id = 2")
+    assert made.execute("select gift from ordered where id = 10").rows == [[None]]
+    assert made.execute("delete from ordered where id = 10").count == 1
+    assert made.execute("select id from line").rows == [[3]]
+    made.execute("delete from buyer where id = 1")
+    made.execute("drop table line, ordered")
+    made.execute("drop table buyer")
+
+
+def test_columns_may_say_themselves_to_what_they_refer() -> None:
+    made = relations()
+    made.execute("create table tree (id int primary key, above int references tree)")
+    made.execute("insert into tree values (1, null), (2, 1)")
+    with pytest.raises(Refused, match="orphan"):
+        made.execute("insert into tree values (3, 9)")
+    there = relations("mysql")
+    there.execute("create table tree (id int primary key, above int references tree (id))")
+    there.execute("insert into tree values (3, 9)")  # InnoDB reads it and forgets it
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("with many as (select of, count(*) as n from u group by of) select name, n from t join many on many.of = t.id "
+         "order by n desc", [["ann", 2], ["bob", 1]]),
+        ("with a as (select id from t where id > 1), b(k) as (select max(id) from a) select k from b", [[3]]),
+        ("with t as (select 7 as id) select id from t", [[7]]),
+    ],
+)  # fmt: skip
+def test_with_names_rows_for_one_statement(text: str, rows: list[list[object]]) -> None:
+    made = relations()
+    assert made.execute(text).rows == rows
+    assert made.execute("select count(*) from t").rows == [[3]]

@@ -20,14 +20,16 @@ from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.clients import Connection, Place
 from simcluster.models.apps.stores.contents import Database
 from simcluster.models.apps.stores.demand import DataSet
-from simcluster.models.apps.stores.relations import Refused, Relations, Table, Unsupported, snapshot
 from simcluster.models.apps.stores.settings import number_of
-from simcluster.models.apps.stores.sqlfunctions import constant
+from simcluster.models.apps.stores.sql.relations import Relations
+from simcluster.models.apps.stores.sql.sqlfunctions import constant
+from simcluster.models.apps.stores.sql.sqlrefusals import MYSQL
+from simcluster.models.apps.stores.sql.tables import Refused, Table, Unsupported, snapshot
 from simcluster.models.machine.container import Container
 from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.mysqld import MysqldProgram
+    from simcluster.models.apps.stores.mysql.mysqld import MysqldProgram
 
 _NAMES = ("mysql", "mariadb", "mysqladmin", "mariadb-admin")
 _OPTIONS = {
@@ -44,25 +46,6 @@ _TARGET = re.compile(
     r"(insert(?: into)?|update|delete from|truncate(?: table)?|create table(?: if not exists)?|desc(?:ribe)?"
     r"|drop table(?: if exists)?|create (?:unique )?index \w+ on|select .*?\bfrom) ([\w.`]+)"
 )
-#: Numbers, states and words of MySQL for what `relations` refuses.
-_REFUSALS = {
-    "no table": (1146, "42S02", "Table '{space}.{0}' doesn't exist"),
-    "no table to drop": (1051, "42S02", "Unknown table '{space}.{0}'"),
-    "exists": (1050, "42S01", "Table '{0}' already exists"),
-    "no column": (1054, "42S22", "Unknown column '{0}' in 'field list'"),
-    "no function": (1305, "42000", "FUNCTION {space}.{0} does not exist"),
-    "null": (1048, "23000", "Column '{0}' cannot be null"),
-    "wrong value": (1366, "HY000", "Incorrect {0} value: '{1}' for column '{2}' at row 1"),
-    "too long": (1406, "22001", "Data too long for column '{2}' at row 1"),
-    "duplicate": (1062, "23000", "Duplicate entry '{2}' for key '{0}.PRIMARY'"),
-    "too many values": (1136, "21S01", "Column count doesn't match value count at row 1"),
-    "full": (1114, "HY000", "The table is full"),
-    "division": (1365, "22012", "Division by 0"),
-    "types": (1292, "22007", "Truncated incorrect value"),
-    "range": (1690, "22003", "BIGINT value is out of range"),
-    "depth": (1436, "HY000", "Thread stack overrun"),
-    "position": (1054, "42S22", "Unknown column '{0}' in 'order clause'"),
-}
 
 
 class MysqlError(Exception):
@@ -260,7 +243,7 @@ class MysqlShell:
         except Unsupported as error:
             raise _unsupported(str(error)) from None
         except Refused as error:
-            number, state, form = _REFUSALS[error.why]
+            number, state, form = MYSQL[error.why]
             raise MysqlError(number, state, form.format(*error.values, *[""] * 4, space=space)) from None
         return rows(done.heads, [[_shown(value) for value in row] for row in done.rows])
 
@@ -270,7 +253,8 @@ class MysqlShell:
             raise MysqlError(1146, "42S02", f"Table '{space}.{table}' doesn't exist")
         lines = []
         for each in found.columns:
-            key, extra = ("PRI" if each.name in found.key else ""), ("auto_increment" if each.counted else "")
+            alone = "UNI" if (each.name,) in [one.columns for one in found.uniques] else ""
+            key, extra = ("PRI" if each.name in found.key else alone), ("auto_increment" if each.counted else "")
             lines.append(
                 (each.name, each.kind.lower(), "NO" if each.required else "YES", key, _shown(each.default), extra)
             )

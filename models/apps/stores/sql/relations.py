@@ -1,67 +1,46 @@
 """Small tables that people make by hand in a database: plain rows, and what SQL does with them.
 
 Statements are read by sqlglot and evaluated here, so that the clock is the world's and the state plain data. Understood
-are CREATE, DROP and TRUNCATE TABLE, CREATE INDEX, INSERT, UPDATE, DELETE, and SELECT from one table or a join, with
-WHERE, GROUP BY, HAVING, DISTINCT, ORDER BY, LIMIT and OFFSET. Everything else raises `Unsupported` with its name.
+are CREATE, DROP and TRUNCATE TABLE with PRIMARY KEY, UNIQUE and REFERENCES, CREATE INDEX, INSERT, UPDATE, DELETE, and
+SELECT from one table or a join, with WHERE, GROUP BY, HAVING, DISTINCT, ORDER BY, LIMIT and OFFSET, and WITH before it.
+Everything else raises `Unsupported` with its name.
 """
 
 from __future__ import annotations
 
-import copy
 import importlib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from simcluster.models.apps.stores.sqlfunctions import FUNCTIONS, added, constant, extracted, interval, truncated
-from simcluster.models.apps.stores.sqloperators import ARITHMETIC, OPERATORS, order_of, same, text_of
-
-Value = Any  # None, bool, int, float or str
-Row = dict[str, Value]
+from simcluster.models.apps.stores.sql.definitions import Promises, passing, sqlglot
+from simcluster.models.apps.stores.sql.sqlfunctions import FUNCTIONS, added, constant, extracted, interval, truncated
+from simcluster.models.apps.stores.sql.sqloperators import ARITHMETIC, OPERATORS, order_of, same, text_of
+from simcluster.models.apps.stores.sql.tables import (
+    Column,
+    Refused,
+    Row,
+    Table,
+    Unique,
+    Unsupported,
+    Value,
+    name_of,
+    referring,
+    snapshot,
+    take_away,
+    vet_moved,
+    vet_reference,
+    vet_row,
+)
 
 #: Rows of one table, of one join, characters of one statement: beyond that it is no work by hand.
 ROWS_MAX, JOINED_MAX, TEXT_MAX = 10_000, 100_000, 100_000
 _WHOLE = ("INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT", "SERIAL", "BIGSERIAL", "SMALLSERIAL")
 _BROKEN = ("DECIMAL", "DOUBLE", "FLOAT", "REAL", "NUMERIC")
 _COUNTED = ("SERIAL", "BIGSERIAL", "SMALLSERIAL")
-
-
-class Refused(Exception):
-    """The server refuses a statement: a reason such as `no table`, and its values."""
-
-    def __init__(self, why: str, *values: str) -> None:
-        super().__init__(why)
-        self.why = why
-        self.values = values
-
-
-class Unsupported(Exception):
-    """The statement is right, but not evaluated here; the message names what."""
-
-
-class Column:
-    """A column: its type as written, whether it may be NULL, its default, whether it counts up by itself."""
-
-    def __init__(self, name: str, kind: str, *, required: bool, counted: bool, default: Value = None) -> None:
-        self.name, self.kind, self.required, self.counted, self.default = name, kind, required, counted, default
-
-
-class Table:
-    """Columns and rows."""
-
-    def __init__(self, columns: list[Column], key: tuple[str, ...]) -> None:
-        self.columns = columns
-        self.key = key
-        self.rows: list[Row] = []
-        self.indexes: dict[str, tuple[str, ...]] = {}
-        self.counted = 0
-
-    def column(self, name: str) -> Column | None:
-        """The column of a name."""
-        return next((each for each in self.columns if each.name == name), None)
 
 
 class Result:
@@ -71,12 +50,6 @@ class Result:
         self, verb: str, heads: Sequence[str] = (), rows: Sequence[Sequence[Value]] = (), count: int = 0
     ) -> None:
         self.verb, self.heads, self.rows, self.count = verb, list(heads), list(rows), count
-
-
-@cache
-def _sqlglot() -> Any:
-    """Read when the first statement comes: it takes longer than all the rest."""
-    return importlib.import_module("sqlglot")
 
 
 class Relations:
@@ -112,7 +85,7 @@ class Relations:
             raise Unsupported("so long a statement")
         errors = importlib.import_module("sqlglot.errors")
         try:
-            tree = _sqlglot().parse_one(text, read=self._dialect)
+            tree = sqlglot().parse_one(text, read=self._dialect)
             return self._statement(tree)
         except errors.SqlglotError as error:
             found = getattr(error, "errors", None) or [{}]
@@ -126,7 +99,7 @@ class Relations:
             raise Refused("depth" if isinstance(error, RecursionError) else "types") from None
 
     def _statement(self, tree: Any) -> Result:
-        exp = _sqlglot().exp
+        exp = sqlglot().exp
         handlers: Mapping[type, Callable[[Any], Result]] = {
             exp.Create: self._create, exp.Drop: self._drop, exp.TruncateTable: self._truncate,
             exp.Insert: self._insert, exp.Update: self._update, exp.Delete: self._delete, exp.Select: self._select,
@@ -135,22 +108,30 @@ class Relations:
         if found is None:
             raise Unsupported(tree.key.upper())
         for name in ("with_", "with", "returning"):
-            if tree.args.get(name):
+            if tree.args.get(name) and not (isinstance(tree, exp.Select) and name != "returning"):
                 raise Unsupported(name.rstrip("_").upper())
         return found(tree)
 
     # Definitions.
 
     def _create(self, tree: Any) -> Result:
-        exp, kind = _sqlglot().exp, str(tree.args.get("kind") or "").upper()
+        exp, kind = sqlglot().exp, str(tree.args.get("kind") or "").upper()
         if kind == "INDEX":
             index = tree.this
             table = self._table(index.args["table"].name)
             columns = tuple(each.this.name for each in index.find_all(exp.Ordered))
-            missing = next((name for name in columns if table.column(name) is None), None)
-            if missing is not None:
-                raise Refused("no column", missing)
-            table.indexes[index.name or f"{index.args['table'].name}_{'_'.join(columns)}_idx"] = columns
+            table.known(columns)
+            name = index.name or f"{index.args['table'].name}_{'_'.join(columns)}_idx"
+            if tree.args.get("unique"):
+                table.uniques.append(Unique(name, columns))
+                try:
+                    for place, row in enumerate(table.rows):
+                        self._vet(table, row, table.rows[:place])
+                except Refused as refused:
+                    table.uniques.pop()
+                    raise Refused("no unique index", *refused.values) from None
+            else:
+                table.indexes[name] = columns
             return Result("CREATE INDEX")
         if kind != "TABLE" or tree.args.get("expression") is not None:
             raise Unsupported(f"CREATE {kind}" + (" AS" if kind == "TABLE" else ""))
@@ -160,25 +141,28 @@ class Relations:
                 return Result("CREATE TABLE")
             raise Refused("exists", name)
         fields: list[Column] = []
-        key: list[str] = []
+        promises = Promises(name, self._dialect, self._tables)
         for each in tree.this.expressions:
             if isinstance(each, exp.ColumnDef):
-                fields.append(self._column(each))
-                if any(isinstance(part.kind, exp.PrimaryKeyColumnConstraint) for part in each.constraints):
-                    key.append(each.name)
-            elif isinstance(each, exp.PrimaryKey):
-                key += [part.name for part in each.expressions]
+                fields.append(self._column(each, promises))
             else:
-                raise Unsupported(each.key.upper())
-        self._tables[name] = Table(fields, tuple(key))
+                promises.of_table(each)
+        made = Table(fields, tuple(promises.key))
+        made.uniques, made.references = promises.uniques, promises.references
+        for columns in (made.key, *(one.columns for one in made.uniques)):
+            made.known(columns)
+        for reference in made.references:
+            vet_reference(self._tables, made, name, reference)
+        self._tables[name] = made
         return Result("CREATE TABLE")
 
-    def _column(self, given: Any) -> Column:
-        exp = _sqlglot().exp
+    def _column(self, given: Any, promises: Promises) -> Column:
+        exp = sqlglot().exp
         kind = given.kind.sql(dialect=self._dialect) if given.kind is not None else "TEXT"
         required = counted = False
         default: Value = None
         for part in given.constraints:
+            known = promises.of_column(given.name, part.kind)
             match type(part.kind):
                 case exp.NotNullColumnConstraint:
                     required = not part.kind.args.get("allow_null")
@@ -188,7 +172,7 @@ class Relations:
                     counted = True
                 case exp.DefaultColumnConstraint:
                     default = self._value(part.kind.this, {})
-                case _:
+                case _ if not known:
                     raise Unsupported(part.kind.key.removesuffix("columnconstraint").upper() + " constraints")
         return Column(given.name, kind, required=required, counted=counted or kind in _COUNTED, default=default)
 
@@ -200,12 +184,24 @@ class Relations:
         if missing is not None and not tree.args.get("exists"):
             raise Refused("no table to drop", missing)
         for name in names:
+            user = referring(self._tables, name)
+            if user is not None and user[0] not in names and not tree.args.get("cascade"):
+                raise Refused("table in use", name, *user)
+        for name in names:
             self._tables.pop(name, None)
+            for table in self._tables.values():
+                table.references = [each for each in table.references if each.table != name]
         return Result("DROP TABLE")
 
     def _truncate(self, tree: Any) -> Result:
-        for each in tree.expressions:
-            self._table(each.name).rows.clear()
+        names = [each.name for each in tree.expressions]
+        for name in names:
+            self._table(name)
+            user = referring(self._tables, name)
+            if user is not None and user[0] not in names:
+                raise Refused("table not to empty", name, *user)
+        for name in names:
+            self._tables[name].rows.clear()
         return Result("TRUNCATE TABLE")
 
     # Changes.
@@ -217,7 +213,7 @@ class Relations:
         return found
 
     def _insert(self, tree: Any) -> Result:
-        exp, target = _sqlglot().exp, tree.this
+        exp, target = sqlglot().exp, tree.this
         named = isinstance(target, exp.Schema)
         table = self._table((target.this if named else target).name)
         if tree.args.get("conflict") or tree.args.get("overwrite") or tree.args.get("ignore"):
@@ -233,13 +229,18 @@ class Relations:
         made = [self._row(table, names, values) for values in given]
         if len(table.rows) + len(made) > ROWS_MAX:
             raise Refused("full")
-        for row in made:
-            self._check_key(table, row, table.rows)
-            table.rows.append(row)
+        before = len(table.rows)
+        try:
+            for row in made:
+                self._vet(table, row, table.rows)
+                table.rows.append(row)
+        except Refused:
+            del table.rows[before:]
+            raise
         return Result("INSERT", count=len(made))
 
     def _given(self, node: Any) -> Value:
-        exp = _sqlglot().exp
+        exp = sqlglot().exp
         default = isinstance(node, exp.Var | exp.Column) and node.name.upper() == "DEFAULT"
         return _DEFAULT if default else self._value(node, {})
 
@@ -282,10 +283,9 @@ class Relations:
             raise Refused("too long", column.kind.lower(), most[1], column.name)
         return text if kind not in ("BOOLEAN", "BOOL") else value
 
-    def _check_key(self, table: Table, row: Row, others: list[Row]) -> None:
-        if table.key and any(all(row[name] == other[name] for name in table.key) for other in others):
-            owner = next(name for name, each in self._tables.items() if each is table)
-            raise Refused("duplicate", owner, ", ".join(table.key), ", ".join(text_of(row[name]) for name in table.key))
+    def _vet(self, table: Table, row: Row, others: Sequence[Row]) -> None:
+        key = "PRIMARY" if self._dialect == "mysql" else f"{name_of(self._tables, table)}_pkey"
+        vet_row(self._tables, table, row, others, key)
 
     def _update(self, tree: Any) -> Result:
         table, condition = self._table(tree.this.name), tree.args.get("where")
@@ -300,22 +300,34 @@ class Relations:
                     raise Refused("no column", each.this.name)
                 fresh[column.name] = self._fitting(column, self._value(each.expression, row))
             if fresh != row:
-                self._check_key(table, fresh, table.rows[:place] + table.rows[place + 1 :])
+                self._vet(table, fresh, table.rows[:place] + table.rows[place + 1 :])
+                vet_moved(self._tables, tree.this.name, row, fresh)
             table.rows[place] = fresh
             changed += 1
         return Result("UPDATE", count=changed)
 
     def _delete(self, tree: Any) -> Result:
         table, condition = self._table(tree.this.name), tree.args.get("where")
-        kept = [row for row in table.rows if condition is not None and not self._value(condition.this, row)]
-        gone = len(table.rows) - len(kept)
+        kept, gone = list[Row](), list[Row]()
+        for row in table.rows:
+            (kept if condition is not None and not self._value(condition.this, row) else gone).append(row)
+        before = snapshot(self._tables) if any(each.references for each in self._tables.values()) else {}
         table.rows = kept
-        return Result("DELETE", count=gone)
+        try:
+            take_away(self._tables, tree.this.name, gone)
+        except Refused:
+            for name, each in before.items():
+                self._tables[name].rows = each.rows
+            raise
+        return Result("DELETE", count=len(gone))
 
     # Looks.
 
     def _select(self, tree: Any) -> Result:
-        exp = _sqlglot().exp
+        exp = sqlglot().exp
+        clause = tree.args.get("with_") or tree.args.get("with")
+        if clause is not None:
+            return self._with(clause, tree)
         for name in ("windows", "qualify", "laterals", "pivots", "connect", "locks", "into"):
             if tree.args.get(name):
                 raise Unsupported(name.upper())
@@ -355,8 +367,25 @@ class Relations:
             values = values[: int(self._value(most.expression, {}))]
         return Result("SELECT", heads, values, len(values))
 
+    def _with(self, clause: Any, tree: Any) -> Result:
+        """A SELECT over what WITH names besides: each may use those before it."""
+        exp = sqlglot().exp
+        if clause.args.get("recursive"):
+            raise Unsupported("WITH RECURSIVE")
+        inner = Relations(dict(self._tables), self._dialect, self._now, self._functions)
+        for each in clause.expressions:
+            if not isinstance(each.this, exp.Select):
+                raise Unsupported(f"WITH {each.this.key.upper()}")
+            found = inner._select(each.this)
+            renamed = [column.name for column in each.args["alias"].args.get("columns") or ()]
+            names = [*renamed, *found.heads[len(renamed) :]]
+            inner._tables[each.alias] = passing(names, [list(row) for row in found.rows])
+        body = tree.copy()
+        body.set("with_" if tree.args.get("with_") else "with", None)
+        return inner._select(body)
+
     def _head(self, node: Any) -> str:
-        exp = _sqlglot().exp
+        exp = sqlglot().exp
         if isinstance(node, exp.Alias | exp.Column):
             return str(node.alias_or_name)
         if self._dialect == "mysql":
@@ -394,14 +423,14 @@ class Relations:
         return rows, names
 
     def _rows_of(self, node: Any) -> tuple[list[Row], list[str]]:
-        if not isinstance(node, _sqlglot().exp.Table):
+        if not isinstance(node, sqlglot().exp.Table):
             raise Unsupported("such a source of rows")
         table, called = self._table(node.name), node.alias_or_name
         names = [f"{called}.{column.name}" for column in table.columns]
         return [{**row, **{f"{called}.{key}": value for key, value in row.items()}} for row in table.rows], names
 
     def _star(self, node: Any, every: list[str]) -> list[Any]:
-        exp = _sqlglot().exp
+        exp = sqlglot().exp
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
             of = f"{node.table}." if isinstance(node, exp.Column) else ""
             return [exp.column(*reversed(name.split(".", 1))) for name in every if name.startswith(of)]
@@ -409,7 +438,7 @@ class Relations:
 
     def _named(self, node: Any, shown: list[Any]) -> Any:
         """What ORDER BY and GROUP BY mean by a number or by an alias."""
-        exp = _sqlglot().exp
+        exp = sqlglot().exp
         if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
             if not 0 < int(node.this) <= len(shown):
                 raise Refused("position", node.this)
@@ -421,7 +450,7 @@ class Relations:
     # Expressions.
 
     def _value(self, node: Any, row: Row, members: list[Row] | None = None) -> Value:
-        exp = _sqlglot().exp
+        exp = sqlglot().exp
         if isinstance(node, exp.Alias | exp.Paren):
             return self._value(node.this, row, members)
         if isinstance(node, exp.Literal):
@@ -456,7 +485,7 @@ class Relations:
         return self._applied(node, row, members)
 
     def _applied(self, node: Any, row: Row, members: list[Row] | None) -> Value:
-        exp = _sqlglot().exp
+        exp = sqlglot().exp
         if isinstance(node, exp.CurrentTimestamp | exp.CurrentDate):
             return self._now if isinstance(node, exp.CurrentTimestamp) else self._now[:10]
         if isinstance(node, exp.Coalesce):
@@ -521,7 +550,7 @@ class Relations:
             raise Refused("wrong value", kind.lower(), str(value), "") from None
 
     def _aggregate(self, node: Any, members: list[Row]) -> Value:
-        exp, this = _sqlglot().exp, node.this
+        exp, this = sqlglot().exp, node.this
         if isinstance(node, exp.Count) and (this is None or isinstance(this, exp.Star | exp.Literal)):
             return len(members)
         unlike = isinstance(this, exp.Distinct)
@@ -546,11 +575,6 @@ class Relations:
 
 
 _DEFAULT = object()
-
-
-def snapshot(tables: dict[str, Table]) -> dict[str, Table]:
-    """A copy to come back to."""
-    return copy.deepcopy(tables)
 
 
 def _both(names: list[str]) -> list[str]:

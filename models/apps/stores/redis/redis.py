@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from simcluster.engine import MICROSECOND, SECOND
 from simcluster.models.apps.startup import redis_time
-from simcluster.models.apps.stores import rediscli
 from simcluster.models.apps.stores.accounts import Account, Accounts
+from simcluster.models.apps.stores.caches.keyspace import Keyspace
 from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.apps.stores.folder import IDEAL, DataFolder
-from simcluster.models.apps.stores.keyspace import Keyspace
-from simcluster.models.apps.stores.mongolog import ERRNO
+from simcluster.models.apps.stores.mongo.mongolog import ERRNO
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
-from simcluster.models.apps.stores.redisdata import RedisData
+from simcluster.models.apps.stores.redis import rediscli
+from simcluster.models.apps.stores.redis.redisdata import RedisData
 from simcluster.models.apps.stores.settings import directives, file_text, is_on, number_of, size_of
 from simcluster.models.apps.stores.storage import Cost
 from simcluster.models.machine.storage import IoDemand, IoShare
@@ -84,6 +84,7 @@ class RedisProgram(StoreProgram):
         config: settings by name; `keyspace` what is in memory.
         version: as it reports itself.
         saved_ns, dirty: the last snapshot and the writes since; `save_error` of the last attempt.
+        human: what people have set in database 0, and `others` in those of higher numbers.
         slow: commands of SLOWLOG, oldest first; slow_number: the next one's id.
     """
 
@@ -98,6 +99,7 @@ class RedisProgram(StoreProgram):
     dirty = 0.0
     commands = 0.0
     human: RedisData
+    others: dict[int, RedisData]
     tells_in_log = False
     slow: list[SlowCommand]
     slow_number = 0
@@ -110,6 +112,7 @@ class RedisProgram(StoreProgram):
         self.config = dict(DEFAULTS)
         self.accounts = Accounts()
         self.human = RedisData(self.container.sim)
+        self.others = {}
         default = Account("default", "")
         default.grant("+@all", "")
         self.accounts.add(default)
@@ -181,6 +184,14 @@ class RedisProgram(StoreProgram):
                 account.roles.append((rule, ""))
             elif rule == "reset":
                 account.roles, account.password, account.enabled = [], "", False
+
+    def databases(self) -> dict[int, RedisData]:
+        """What people have set, by the number of the database, in order."""
+        return {0: self.human, **{number: self.others[number] for number in sorted(self.others)}}
+
+    def database(self, number: int) -> RedisData:
+        """What people have set in a database of a number."""
+        return self.human if not number else self.others.setdefault(number, RedisData(self.container.sim))
 
     def limits(self) -> None:
         """Take the memory settings over."""
@@ -413,7 +424,8 @@ class RedisProgram(StoreProgram):
 
     def _grow(self) -> None:
         """The memory of the process follows its keys."""
-        step, held = 256 << 10, int((self.keyspace.bytes + self.human.bytes) * 1.05)
+        set_by_hand = sum(one.bytes for one in self.databases().values())  # integers
+        step, held = 256 << 10, int((self.keyspace.bytes + set_by_hand) * 1.05)
         memory = self.behaviour.memory + held // step * step
         if self.server is not None and memory != self.server.spec.memory_base:
             self.rebase(memory)

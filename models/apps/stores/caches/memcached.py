@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from simcluster.models.apps.stores.keyspace import Keyspace
+from simcluster.models.apps.stores.caches.keyspace import Keyspace
 from simcluster.models.apps.stores.program import StoreProgram
 from simcluster.models.apps.stores.settings import number_of, options_of
 from simcluster.models.machine.process import Answer, Call
@@ -51,13 +51,14 @@ class MemcachedProgram(StoreProgram):
 
     def work(self, tick_ns: int, counts: Sequence[int]) -> None:
         """Values come and go."""
-        models, lacking = self.io_models(), self.lacking.values()
-        held = 1.0 - math.fsum(lacking) / len(lacking) if lacking else -1.0
-        for index, count in enumerate(counts):
-            if count and held >= 0.0:
-                self.keyspace.aside(models[index], count, held)
-            elif count:
-                self.keyspace.apply(models[index], count)
+        if any(counts):
+            models, lacking = self.io_models(), self.lacking.values()
+            held = 1.0 - math.fsum(lacking) / len(lacking) if lacking else -1.0
+            for index, count in enumerate(counts):
+                if count and held >= 0.0:
+                    self.keyspace.aside(models[index], count, held)
+                elif count:
+                    self.keyspace.apply(models[index], count)
         memory = self.behaviour.memory + int(self.keyspace.bytes) // (1 << 20) * (1 << 20)
         if self.server is not None and memory != self.server.spec.memory_base:
             self.rebase(memory)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.apps.stores import clients
-from simcluster.models.apps.stores.redisdata import COMMANDS
-from simcluster.models.apps.stores.settings import size_of
+from simcluster.models.apps.stores.redis.redisdata import COMMANDS
+from simcluster.models.apps.stores.settings import number_of, size_of
 from simcluster.models.machine.container import Container
 from simcluster.models.userland.outcome import FOREVER_NS, Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.redis import RedisProgram
+    from simcluster.models.apps.stores.redis.redis import RedisProgram
 
 _HELP = "redis-cli 8.2.1\n\nUsage: redis-cli [OPTIONS] [cmd [arg [arg ...]]]\n"
 _OPTIONS = {"-a": "password", "--pass": "password", "-h": "host", "-p": "port", "-n": "database", "-u": "url"}
@@ -59,15 +59,22 @@ def run(container: Container, own: RedisProgram | None, argv: tuple[str, ...]) -
         return Outcome(_largest(server), warning)
     if index >= len(words):
         return Outcome("" if flags else _HELP, warning)
-    done = RedisCli(server).run(list(words[index:]), found.get("user", url.user), password)
+    number, chosen = found.get("database", url.database or "0"), 0
+    if number.isdigit() and int(number) < number_of(server.config["databases"], 16):
+        chosen = int(number)
+    elif number.removeprefix("-").isdigit():
+        warning += f"SELECT {number} failed: ERR DB index is out of range\n"
+    done = RedisCli(server, chosen).run(list(words[index:]), found.get("user", url.user), password)
     return Outcome(done.stdout, warning + done.stderr, done.code)
 
 
 class RedisCli:
     """One call of the client."""
 
-    def __init__(self, program: RedisProgram) -> None:
+    def __init__(self, program: RedisProgram, database: int = 0) -> None:
         self._program = program
+        self._number = database
+        self._data = program.database(database)
 
     def run(self, words: list[str], user: str, password: str) -> Outcome:
         """One command, as a user."""
@@ -105,7 +112,7 @@ class RedisCli:
             case "INFO":
                 return self._info(sub)
             case "DBSIZE":
-                return str(program.keyspace.keys() + len(program.human))
+                return str((0 if self._number else program.keyspace.keys()) + len(self._data))
             case "CONFIG" if len(words) > 2 or sub in ("REWRITE", "RESETSTAT"):
                 return self._config(sub, words[2:])
             case "CLIENT" if sub == "LIST":
@@ -124,13 +131,20 @@ class RedisCli:
             case "LASTSAVE":
                 return str(program.saved_ns // SECOND + 1_772_442_000)
             case "FLUSHALL" | "FLUSHDB":
-                program.keyspace.used.clear()
-                program.human.clear()
+                if name == "FLUSHALL" or not self._number:
+                    program.keyspace.used.clear()
+                for data in program.databases().values() if name == "FLUSHALL" else (self._data,):
+                    data.clear()
                 return "OK"
+            case "SELECT" if len(words) == 2:
+                if not sub.removeprefix("-").isdigit():
+                    return "ERR value is not an integer or out of range"
+                there = 0 <= int(sub) < number_of(program.config["databases"], 16)
+                return "OK" if there else "ERR DB index is out of range"
             case "ROLE":
                 return "master\n0\n"
             case "MEMORY" if sub == "USAGE" and len(words) > 2:
-                used = program.human.usage(words[2])
+                used = self._data.usage(words[2])
                 return "" if used is None else str(used)
             case "MEMORY" if sub == "DOCTOR":
                 found = "Sam, I can't find any memory issue in your instance. "
@@ -147,7 +161,7 @@ class RedisCli:
 
     def _key(self, name: str, words: list[str]) -> str:
         """A command on keys that people have set."""
-        data, writes = self._program.human, COMMANDS[name].writes
+        data, writes = self._data, COMMANDS[name].writes
         why = self._program.fails_with(0) if writes and name not in ("DEL", "UNLINK", "EXPIRE", "PEXPIRE") else ""
         if writes and not why and data.full(words):
             why = "OOM command not allowed when used memory > 'maxmemory'."
@@ -212,8 +226,10 @@ class RedisCli:
     def _info(self, section: str) -> str:
         program, keys = self._program, self._program.keyspace
         used = int(keys.bytes) + (1 << 20)
-        seconds, held = program.uptime_s(), keys.keys() + len(program.human)
-        ends, mean = program.human.lasting()
+        seconds, spaces = program.uptime_s(), list[str]()
+        for number, data in program.databases().items():
+            held, (ends, mean) = len(data) + (0 if number else keys.keys()), data.lasting()
+            spaces += [f"db{number}:keys={held},expires={ends},avg_ttl={mean}"] if held else []
         persisted = "err" if program.save_error else "ok"
         appended = "err" if program.append_error else "ok"
         parts = {
@@ -237,7 +253,7 @@ class RedisCli:
                             f"aof_enabled:{int(program.config['appendonly'] == 'yes')}",
                             f"aof_last_write_status:{appended}"),
             "STATS": ("Stats", f"total_commands_processed:{int(program.commands)}",
-                      f"expired_keys:{program.human.expired}",
+                      f"expired_keys:{sum(one.expired for one in program.databases().values())}",  # integers
                       f"keyspace_hits:{int(keys.hits)}",
                       f"keyspace_misses:{int(keys.misses)}", f"evicted_keys:{int(keys.evicted)}",
                       "rejected_connections:0"),
@@ -246,7 +262,7 @@ class RedisCli:
                             "master_replid2:0000000000000000000000000000000000000000", "master_repl_offset:0",
                             "second_repl_offset:-1", "repl_backlog_active:0", "repl_backlog_size:1048576"),
             "CPU": ("CPU", f"used_cpu_user:{program.container.cpu_ns / 1e9:.6f}"),
-            "KEYSPACE": ("Keyspace", *([f"db0:keys={held},expires={ends},avg_ttl={mean}"] if held else [])),
+            "KEYSPACE": ("Keyspace", *spaces),
         }  # fmt: skip
         chosen = parts if section in ("", "ALL", "EVERYTHING", "DEFAULT") else {section: parts.get(section, ())}
         return "\r\n".join("# " + "\r\n".join(lines) + "\r\n" for lines in chosen.values() if lines)

@@ -1,7 +1,7 @@
 """Keys that people set in Redis: strings, lists, hashes, sets, sorted sets, and times to live.
 
 Each command answers as `redis-cli` prints it without a terminal. Left out: streams, bitmaps, geometry, scripts, blocks,
-transactions, more than one database.
+transactions.
 """
 
 from __future__ import annotations

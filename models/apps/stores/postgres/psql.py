@@ -13,16 +13,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND
-from simcluster.models.apps.stores import pgviews
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Database
 from simcluster.models.apps.stores.demand import DataSet
-from simcluster.models.apps.stores.relations import Refused, Relations, Result, Table, Unsupported, snapshot
-from simcluster.models.apps.stores.sqlfunctions import instant
+from simcluster.models.apps.stores.postgres import pgviews
+from simcluster.models.apps.stores.sql.relations import Relations, Result
+from simcluster.models.apps.stores.sql.sqlfunctions import instant
+from simcluster.models.apps.stores.sql.sqlrefusals import POSTGRES
+from simcluster.models.apps.stores.sql.tables import Refused, Table, Unsupported, snapshot
 from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.postgres import PostgresProgram
+    from simcluster.models.apps.stores.postgres.postgres import PostgresProgram
 
 _VALUED = ("-c", "-U", "-d", "-h", "-p", "-v", "-f", "--command", "--username", "--dbname", "--host", "--port")
 _ROLE = re.compile(r"(?:create|alter) (?:role|user) \"?([\w-]+)\"?(?: with)?\s*(.*)", re.IGNORECASE | re.DOTALL)
@@ -42,27 +44,6 @@ _SESSION = (
 )
 _TYPES = {"INT": "integer", "SERIAL": "integer", "BIGSERIAL": "bigint", "DOUBLE PRECISION": "double precision",
           "DECIMAL": "numeric", "TIMESTAMPTZ": "timestamp with time zone"}  # fmt: skip
-#: Words of PostgreSQL for what `relations` refuses.
-_REFUSALS = {
-    "no table": 'relation "{0}" does not exist',
-    "no table to drop": 'table "{0}" does not exist',
-    "exists": 'relation "{0}" already exists',
-    "no database": 'database "{0}" does not exist',
-    "no column": 'column "{0}" does not exist',
-    "no function": "function {0} does not exist\nHINT:  No function matches the given name and argument types. "
-    "You might need to add explicit type casts.",
-    "null": 'null value in column "{0}" violates not-null constraint',
-    "wrong value": 'invalid input syntax for type {0}: "{1}"',
-    "too long": "value too long for type character varying({1})",
-    "duplicate": 'duplicate key value violates unique constraint "{0}_pkey"\nDETAIL:  Key ({1})=({2}) already exists.',
-    "too many values": "INSERT has more expressions than target columns",
-    "full": "out of memory",
-    "division": "division by zero",
-    "types": "operator does not exist for these types",
-    "range": "bigint out of range",
-    "depth": "stack depth limit exceeded",
-    "position": "ORDER BY position {0} is not in select list",
-}
 
 
 class SqlError(Exception):
@@ -351,7 +332,7 @@ class Psql:
         except Refused as error:
             kinds = {"int": "integer", "bigint": "bigint", "decimal": "numeric", "double precision": "double precision"}
             values = [kinds.get(value, value) for value in error.values]
-            raise SqlError(_REFUSALS[error.why].format(*values, *[""] * 4)) from None
+            raise SqlError(POSTGRES[error.why].format(*values, *[""] * 4)) from None
 
     def _is_described(self, table: str) -> bool:
         return table in [each.rpartition(".")[2] for each in self._database_now.described.tables]
@@ -512,11 +493,19 @@ class Psql:
             default = start or ("" if column.default is None else str(column.default))
             rows.append((column.name, kind, "", "not null" if column.required or column.counted else "", default))
         indexes = [f'    "{name}_pkey" PRIMARY KEY, btree ({", ".join(found.key)})\n'] if found.key else []
+        indexes += [f'    "{one.name}" UNIQUE CONSTRAINT, btree ({", ".join(one.columns)})\n' for one in found.uniques]
         indexes += [f'    "{index}" btree ({", ".join(columns)})\n' for index, columns in found.indexes.items()]
         heads = ("Column", "Type", "Collation", "Nullable", "Default")
         printed = self._table(heads, rows, f'Table "public.{name}"')
         printed = re.sub(r"\(\d+ rows?\)\n\n$", "", printed)
-        return printed + (f"Indexes:\n{''.join(indexes)}" if indexes else "") + "\n"
+        deletes = {"CASCADE": " ON DELETE CASCADE", "SET NULL": " ON DELETE SET NULL"}
+        foreign = [
+            f'    "{one.name}" FOREIGN KEY ({", ".join(one.columns)}) REFERENCES {one.table}({", ".join(one.keys)})'
+            f"{deletes.get(one.gone, '')}\n"
+            for one in found.references
+        ]
+        printed += f"Indexes:\n{''.join(indexes)}" if indexes else ""
+        return printed + (f"Foreign-key constraints:\n{''.join(foreign)}" if foreign else "") + "\n"
 
     def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> str:
         """A table as psql aligns it."""
