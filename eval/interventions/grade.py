@@ -59,11 +59,11 @@ def _beside(court: Court, truth: Truth) -> Beside:
     paged = court.paged
     suffer = victims(paged.world.restore(), paged.task.namespace, own, family_of(truth))
     return Beside(
-        suffer, frozenset(cause.family for cause in standing), frozenset(own), told_of(paged.task, paged.library)
+        suffer, frozenset(cause.family for cause in standing), frozenset(own), params_of(paged.task, paged.library)
     )
 
 
-def told_of(task: Task, library: Library | None = None) -> tuple[tuple[str, str], ...]:
+def params_of(task: Task, library: Library | None = None) -> tuple[tuple[str, str], ...]:
     """What the faults of a task are told, and what keeps its incident going: paths and values."""
     faults = [
         pair for one in causes(task.incident, task.namespace, library) for pair in leaves(one.params.model_dump())

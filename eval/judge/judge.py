@@ -72,13 +72,13 @@ class Beside(NamedTuple):
         victims: names of components that suffer from it.
         families: other kinds of cause that are at work in the same incident.
         own: names of components that are wrong themselves.
-        told: what the faults were told, paths and values; None: nobody knows, and the rules alone judge a text.
+        params: what the faults were given, paths and values; None: nobody knows, and the rules alone judge a text.
     """
 
     victims: frozenset[str] = frozenset()
     families: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()
-    told: tuple[tuple[str, str], ...] | None = None
+    params: tuple[tuple[str, str], ...] | None = None
 
 
 def questioned(reading: Reading, truth: Truth, beside: Beside) -> DiagnosisVerdict:
@@ -90,7 +90,7 @@ def questioned(reading: Reading, truth: Truth, beside: Beside) -> DiagnosisVerdi
         decided = [*asked.localization(), *asked.characterization(), *asked.scope()]
     answers = tuple(QuestionAnswer(*question, *result) for question, result in zip(QUESTIONS, decided, strict=True))
     found = DiagnosisVerdict(answers, asked.unclear())
-    if beside.told is None or reading.empty or reading.unread or not reading.parsed:
+    if beside.params is None or reading.empty or reading.unread or not reading.parsed:
         return found
     last = last_word(reading, asked.known(), asked.signs(found))
     if last.says == "unclear":
@@ -181,7 +181,7 @@ class Asked:
     def known(self) -> Known:
         """What is so, for the last word."""
         return held_against(
-            self.truth, self.family, self.own, self.victims, self.beside.told or (), self.beside.families
+            self.truth, self.family, self.own, self.victims, self.beside.params or (), self.beside.families
         )
 
     def signs(self, found: DiagnosisVerdict) -> dict[str, int]:

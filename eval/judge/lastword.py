@@ -20,7 +20,7 @@ from simcluster.eval.judge.wording import wording
 #: What is one, and the most spreads by which a sign counts.
 UNIT, _SPREADS_MAX = 1000, 3
 #: Signs that are told.
-_TOLD = 4
+_SHOWN_MAX = 4
 #: The sign that sums up the wording.
 WORDS = "wording"
 #: That which says whether the rules pass it.
@@ -156,8 +156,8 @@ def last_word(reading: Reading, known: Known, rules: Mapping[str, int]) -> LastW
     score, alone = learned.says({**found, WORDS: learned.of_words(worded)})
     wanted = learned.accept if rules[PASSED] else learned.overturn
     says: Outcome = "right" if score >= wanted else "wrong" if score < wanted - learned.refuse else "unclear"
-    told = alone[:_TOLD] if says != "right" else alone[: -_TOLD - 1 : -1]
+    params = alone[:_SHOWN_MAX] if says != "right" else alone[: -_SHOWN_MAX - 1 : -1]
     named = ", ".join(
-        f"{name} ({found.get(name, learned.of_words(worded) if name == WORDS else 0)})" for _, name in told
+        f"{name} ({found.get(name, learned.of_words(worded) if name == WORDS else 0)})" for _, name in params
     )
     return LastWord(score, says, f"weighed {score / UNIT:+.1f}; {'for' if says == 'right' else 'against'} it: {named}")

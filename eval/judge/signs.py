@@ -92,7 +92,7 @@ class Known(NamedTuple):
     family: str
     own: Collection[str]
     victims: Collection[str]
-    told: Particulars
+    params: Particulars
     allowed: Collection[str]
     also: Collection[str] = ()
 
@@ -206,9 +206,12 @@ def _of_peak(name: str, one: Heard | None, known: Known) -> dict[str, int]:
         f"{name} peak acquitted": int(sentence.acquits_within(clause)),
         f"{name} peak own": 2 * bool({*one.names} & {*known.own}) + bool(sen & {*known.own}),
         f"{name} peak strange": sum(
-            n not in known.own and n not in known.victims and n not in known.told.pieces for n in {*one.names}
+            n not in known.own and n not in known.victims and n not in known.params.pieces
+            for n in dict.fromkeys(one.names)
         ),  # integers
-        f"{name} peak victim": sum(n in known.victims and n not in known.own for n in {*one.names}),  # integers
+        f"{name} peak victim": sum(
+            n in known.victims and n not in known.own for n in dict.fromkeys(one.names)
+        ),  # integers
         f"{name} peak effect": int(clause.role == "effect"),
         f"{name} peak void": int(clause.role in ("void", "denied")),
         f"{name} peak maybe": int(sentence.maybe or sentence.question),
@@ -250,7 +253,7 @@ def _of_ways(claims: Sequence[Heard], known: Known) -> dict[str, int]:
 
 def _of_components(said: Sequence[Heard], known: Known, reading: Reading) -> dict[str, int]:
     """Whom the text names, where, and in what clauses."""
-    own, victims, pieces = {*known.own}, {*known.victims} - {*known.own}, known.told.pieces
+    own, victims, pieces = {*known.own}, {*known.victims} - {*known.own}, known.params.pieces
     named = [(at, name, one) for at, one in enumerate(said) for name in one.names]
     counts: dict[str, int] = {}
     for _, name, _ in named:
@@ -314,7 +317,7 @@ def _share_of_words(name: str, text: str) -> int:
 
 def _of_particulars(said: Sequence[Heard], known: Known, reading: Reading) -> dict[str, int]:
     """Names, words and amounts of the text that are those of the incident, and others of their sort."""
-    told, raw = known.told, reading.raw
+    params, raw = known.params, reading.raw
     written = marked(raw)
     names = {m.name.lower() for sentence in reading.parsed for m in sentence.mentions}
     tallies = {
@@ -339,19 +342,23 @@ def _of_particulars(said: Sequence[Heard], known: Known, reading: Reading) -> di
             if not sort or (place, word) in seen or bare in names or word in known.own:
                 continue
             seen.add((place, word))
-            tallies[f"{sort} {'agrees' if _agrees(word, sort, told) else 'differs'} {place}"] += 1
+            tallies[f"{sort} {'agrees' if _agrees(word, sort, params) else 'differs'} {place}"] += 1
     found = {name: min(count, 6) for name, count in tallies.items()}
     text = reading.text
-    whole = [word for word in told.whole if not word.isdigit()]
+    whole = [word for word in params.whole if not word.isdigit()]
     lower = " ".join(tokens_of(text))
     details = known.truth.details
     found |= {
         "told words": _percent(sum(word in lower for word in whole), len(whole)),  # integers
-        "told numbers": len({*told.numbers}),
-        "told number said": int(any(_agrees(w, "amount", told) for w in _AMOUNT.findall(text))) if told.numbers else -1,
-        "keys said": min(sum(key in lower for key in told.keys), 4),  # integers
-        "keys": min(len(told.keys), 8),
-        "key fine": min(sum(key in one.text for one in said if one.fine >= _FINE for key in told.keys), 4),  # integers
+        "told numbers": len({*params.numbers}),
+        "told number said": int(any(_agrees(w, "amount", params) for w in _AMOUNT.findall(text)))
+        if params.numbers
+        else -1,
+        "keys said": min(sum(key in lower for key in params.keys), 4),  # integers
+        "keys": min(len(params.keys), 8),
+        "key fine": min(
+            sum(key in one.text for one in said if one.fine >= _FINE for key in params.keys), 4
+        ),  # integers
         "details said": _percent(sum(says_value(text, k, v) for k, v in details.items()), len(details))
         if details
         else -1,  # integers
@@ -375,12 +382,12 @@ def marked(raw: str) -> frozenset[str]:
 def _of_what_is_so(said: Sequence[Heard], known: Known) -> dict[str, int]:
     """What is said where the text names what was changed: that it is wrong, or in order, or not so."""
     values = [value.lower() for value in known.truth.details.values() if len(value) > 1]
-    marks = [word for word in known.told.whole | known.told.keys if len(word) > _MARK and word not in known.own]
+    marks = [word for word in known.params.whole | known.params.keys if len(word) > _MARK and word not in known.own]
     found: dict[str, int] = {}
     groups = (
         ("value", values),
         ("mark", marks),
-        ("key", [*known.told.keys]),
+        ("key", [*known.params.keys]),
         ("own", [name.lower() for name in known.own]),
     )
     for name, wanted in groups:
@@ -432,7 +439,7 @@ def _of_what_is_so(said: Sequence[Heard], known: Known) -> dict[str, int]:
 
 def _of_settings(said: Sequence[Heard], known: Known) -> dict[str, int]:
     """What is said to stand where something was changed, and whether all causes and all places are told of."""
-    places = {word for word in known.told.keys | known.told.whole if len(word) >= _MARK and not word.isdigit()}
+    places = {word for word in known.params.keys | known.params.whole if len(word) >= _MARK and not word.isdigit()}
     found = {f"set {fits} {where}": 0 for fits in ("agrees", "differs") for where in ("said", "fine")}
     for one in said:
         where = "said" if one.claims and not one.sentence.acquits_within(one.clause) else "fine"
@@ -442,7 +449,7 @@ def _of_settings(said: Sequence[Heard], known: Known) -> dict[str, int]:
                 continue
             behind = [each for each in words[at + 1 : at + 1 + _NEAR] if _AMOUNT.fullmatch(each) or each in _SWITCHES]
             for value in behind[:1]:
-                fits = _agrees(value, "amount" if _AMOUNT.fullmatch(value) else "word", known.told)
+                fits = _agrees(value, "amount" if _AMOUNT.fullmatch(value) else "word", known.params)
                 found[f"set {'agrees' if fits else 'differs'} {where}"] += 1
     names = {name for one in said for name in one.names}
     own = {name for name in known.own if "*" not in name}
@@ -479,9 +486,9 @@ def _of_remedies(said: Sequence[Heard], known: Known) -> dict[str, int]:
         "remedy own": -1 if not names else int(bool(names & {*known.own})),
         "remedy foreign": -1
         if not names
-        else min(len({n for n in names if n not in known.own and n not in known.told.pieces}), 4),
+        else min(len({n for n in names if n not in known.own and n not in known.params.pieces}), 4),
         "remedy value": -1 if not over else sum(says_value(text, "", value) for value in values),  # integers
-        "remedy keys": -1 if not over else min(sum(key in text for key in known.told.keys), 4),  # integers
+        "remedy keys": -1 if not over else min(sum(key in text for key in known.params.keys), 4),  # integers
     }
 
 
@@ -503,15 +510,15 @@ def _sort(word: str, before: str, marked: Collection[str]) -> str:
     return ""
 
 
-def _agrees(word: str, sort: str, told: Particulars) -> bool:
-    if word in told.pieces or word in told.keys:
+def _agrees(word: str, sort: str, params: Particulars) -> bool:
+    if word in params.pieces or word in params.keys:
         return True
     if sort in ("amount", "port"):
         return any(
-            abs(one - other) <= 1e-9 * max(abs(one), abs(other)) for one in amounts(word) for other in told.numbers
+            abs(one - other) <= 1e-9 * max(abs(one), abs(other)) for one in amounts(word) for other in params.numbers
         )
     pieces = [piece for piece in re.split(r"[/:@.=]+", word) if len(piece) > 1]
-    hits = sum(piece in told.pieces or piece in told.keys for piece in pieces)  # integers
+    hits = sum(piece in params.pieces or piece in params.keys for piece in pieces)  # integers
     return bool(pieces) and hits >= len(pieces) - (len(pieces) > 3)
 
 
@@ -558,10 +565,10 @@ def held_against(
     family: str,
     own: Collection[str],
     victims: Collection[str],
-    told: Sequence[tuple[str, str]],
+    params: Sequence[tuple[str, str]],
     also: Collection[str] = (),
 ) -> Known:
     """What is so, ready to hold texts against it; `also` are other kinds of cause at work in the same incident."""
-    given = particulars([*told, *truth.details.items()])
+    given = particulars([*params, *truth.details.items()])
     allowed = {family, *vocabulary().families[family].consequences, *also}
     return Known(truth, family, own, victims, given, allowed, sorted({*also} - {family}))

@@ -47,7 +47,7 @@ def _clauses(reading: Reading, known: Known, names: frozenset[str]) -> Iterator[
     read = {one.text for one in reading.parsed}
     rest = [one for one in sentences(normal(reading.raw)) if one not in read]
     for one in rest[:_REST_MAX]:
-        yield list(_plain((token.text for token in tokens(one[:600])), known.told, names)), False
+        yield list(_plain((token.text for token in tokens(one[:600])), known.params, names)), False
 
 
 def _words(sentence: Sentence, clause: Clause, known: Known, names: frozenset[str]) -> Iterator[str]:
@@ -57,7 +57,7 @@ def _words(sentence: Sentence, clause: Clause, known: Known, names: frozenset[st
     while at < clause.end:
         mention = named.get(at)
         if mention is None:
-            yield from _plain((sentence.found[at].text,), known.told, names)
+            yield from _plain((sentence.found[at].text,), known.params, names)
         else:
             name = mention.name
             yield (
@@ -66,20 +66,20 @@ def _words(sentence: Sentence, clause: Clause, known: Known, names: frozenset[st
                 else "$victim"
                 if name in known.victims
                 else "$told"
-                if name.lower() in known.told.pieces
+                if name.lower() in known.params.pieces
                 else "$other"
             )
         at = at + 1 if mention is None else max(mention.end, at + 1)
 
 
-def _plain(given: Iterable[str], told: Particulars, names: frozenset[str]) -> Iterator[str]:
+def _plain(given: Iterable[str], params: Particulars, names: frozenset[str]) -> Iterator[str]:
     for text in given:
         if _DIGITS.fullmatch(text):
-            yield "#told" if text in told.pieces else "#other"
+            yield "#told" if text in params.pieces else "#other"
         elif text in names:
-            yield "$mark" if text in told.pieces or text in told.keys else "$nomark"
+            yield "$mark" if text in params.pieces or text in params.keys else "$nomark"
             yield stem(text)
         elif text not in STOP:
             yield stem(text)
-            if len(text) > _LETTERS_MIN and (text in told.pieces or text in told.keys):
+            if len(text) > _LETTERS_MIN and (text in params.pieces or text in params.keys):
                 yield "$said"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from simcluster import tasks
-from simcluster.eval.interventions.grade import told_of
+from simcluster.eval.interventions.grade import params_of
 from simcluster.eval.judge.judge import Beside
 from simcluster.eval.statistics import cohen_kappa
 from simcluster.tasks.model import Task, Truth, _replace
@@ -112,7 +112,7 @@ def _of_task(task_id: str) -> Case:
     task = resolved(task_id)
     lasting = [one for one in causes(task.incident, task.namespace) if one.lasting]
     own = frozenset(name for one in lasting for name in _meant(one.ref.name, task.app))
-    beside = Beside(frozenset(), frozenset(one.family for one in lasting), own, told_of(task))
+    beside = Beside(frozenset(), frozenset(one.family for one in lasting), own, params_of(task))
     return Case(task_id, "", "", "", "", task.truth, _there(task.app, task.truth), beside)
 
 

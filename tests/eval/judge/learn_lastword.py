@@ -95,7 +95,7 @@ def _row(name: str, case: Case) -> list[Row]:
         return []
     beside = case.beside
     rules = Asked(reading, case.truth, beside)
-    by_rule = questioned(reading, case.truth, beside._replace(told=None))
+    by_rule = questioned(reading, case.truth, beside._replace(summary=None))
     signs, words = evidence(reading, rules.known(), rules.signs(by_rule))
     return [Row(name, case.label == "right", signs, words)]
 
@@ -281,7 +281,7 @@ def measured(rows: Sequence[Row], texts: Texts) -> list[Met]:
     return found
 
 
-def told(found: Sequence[Met], accept: int, overturn: int) -> str:
+def summary(found: Sequence[Met], accept: int, overturn: int) -> str:
     """How two thresholds agree with the labels."""
     both = [(one.right, one.score >= (accept if one.passed else overturn)) for one in found]
     accepted = sum(passes and not right for right, passes in both)  # integers
@@ -293,10 +293,10 @@ def told(found: Sequence[Met], accept: int, overturn: int) -> str:
 
 def _shown(found: Sequence[Met], accept: int, overturn: int) -> None:
     for passes, refuses in itertools.product(range(0, 6001, 1000), range(-1000, 2001, 1000)):
-        print(told(found, passes, refuses))
+        print(summary(found, passes, refuses))
     for name in FRESH:
-        print(name, told([one for one in found if one.name == name], accept, overturn))
-    print("all", told(found, accept, overturn))
+        print(name, summary([one for one in found if one.name == name], accept, overturn))
+    print("all", summary(found, accept, overturn))
 
 
 def main() -> None:

@@ -47,11 +47,11 @@ def test_it_knows_the_signs_that_there_are() -> None:
     assert not names & {"words", "sentences", "clauses", "digits", "foreign letters"}
 
 
-def test_what_faults_were_told() -> None:
-    told = particulars(leaves({"set": {"spec.ports[0].hostPort": 9100}, "delay_ms": 1500, "image": "busybox:1.36"}))
-    assert "hostport" in told.keys
-    assert {"9100", "busybox", "busybox:1.36"} <= told.pieces
-    assert {9100.0, 1.5} <= {*told.numbers}
+def test_parameters_of_faults() -> None:
+    params = particulars(leaves({"set": {"spec.ports[0].hostPort": 9100}, "delay_ms": 1500, "image": "busybox:1.36"}))
+    assert "hostport" in params.keys
+    assert {"9100", "busybox", "busybox:1.36"} <= params.pieces
+    assert {9100.0, 1.5} <= {*params.numbers}
 
 
 @pytest.mark.parametrize(("sign", "right", "wrong"), [("set agrees said", 1, 0), ("set differs said", 0, 1)])
@@ -60,7 +60,7 @@ def test_another_port_is_seen(sign: str, right: int, wrong: int) -> None:
     assert signs_of(RIGHT.replace("9100", "9090"))[sign] == wrong
 
 
-def test_the_reason_is_told() -> None:
+def test_the_reason_stands_there() -> None:
     verdict = judged("Something is slow. It might be recommendation, or the disk of worker-1; I am not sure.")
     assert not verdict.passed
     assert "against it" in verdict.why
