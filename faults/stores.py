@@ -17,7 +17,7 @@ from simcluster.faults.devices import NoKnob, Values
 from simcluster.faults.facts import Place, leaves, segments
 from simcluster.faults.target import FaultTarget
 from simcluster.models.apps.stores.accounts import Account
-from simcluster.models.apps.stores.postgres import PostgresProgram
+from simcluster.models.apps.stores.postgres.postgres import PostgresProgram
 from simcluster.models.apps.stores.program import StoreProgram
 from simcluster.models.machine.container import Sandbox
 from simcluster.models.machine.machine import Machine

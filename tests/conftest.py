@@ -24,7 +24,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--whole", action="store_true", help="run the long sweeps whole, not a sample of them")
     parser.addoption("--sample", type=int, default=6, help="the seed that chooses which cases of long sweeps run")
     parser.addoption("--repin", action="store_true", help="write what the pinned files differ in; read the diff")
-    parser.addoption("--rewrite-transcripts", action="store_true", help="write transcripts as the tools now answer")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import shlex
+from pathlib import Path
 from typing import Any
 
 from inspect_ai import Task, task
@@ -20,6 +21,7 @@ from inspect_ai.tool import bash
 from inspect_ai.util import ExecResult, SandboxEnvironment, sandbox, sandboxenv
 
 from simcluster import tasks as catalog
+from simcluster.engine.content import Library
 from simcluster.eval.chat.instructions import prompt
 from simcluster.eval.episode import Episode, start
 from simcluster.surface.protocols import BudgetExceeded, Outcome
@@ -52,9 +54,9 @@ class Desk(SandboxEnvironment):  # type: ignore[misc]
 
     @classmethod
     async def sample_init(cls, task_name: str, config: Any, metadata: dict[str, str]) -> dict[str, SandboxEnvironment]:
-        """Let the incident happen up to its page: `task`, `seed` and `noise` of the sample's metadata."""
-        noise = metadata.get("noise") or None
-        return {"default": cls(start(metadata["task"], int(metadata.get("seed", 0)), noise), at_work=False)}
+        """Let the incident happen up to its page: `task`, `seed`, `noise` and `content` of the sample's metadata."""
+        noise, library = metadata.get("noise") or None, _library(metadata.get("content", ""))
+        return {"default": cls(start(metadata["task"], int(metadata.get("seed", 0)), noise, library), at_work=False)}
 
     @classmethod
     async def sample_cleanup(
@@ -118,6 +120,10 @@ def _checked(file: str, result: Outcome) -> Outcome:
     raise kind(f"{file}: {result.stderr.strip()}")
 
 
+def _library(content: str) -> Library:
+    return Library((Path(content),)) if content else Library()
+
+
 def episode_of(environment: SandboxEnvironment) -> Episode:
     """The incident behind a sandbox."""
     found: Episode = environment.as_type(Desk).episode
@@ -163,7 +169,12 @@ def grade() -> Scorer:
 
 @task
 def incidents(
-    tasks: str = "", suite: str = "lite", seeds: int = 1, noise: str = "", agent: Solver | None = None
+    tasks: str = "",
+    suite: str = "lite",
+    seeds: int = 1,
+    noise: str = "",
+    content: str = "",
+    agent: Solver | None = None,
 ) -> Task:
     """Incidents of the catalogue.
 
@@ -172,17 +183,19 @@ def incidents(
         suite: of `simcluster list suites`.
         seeds: seeds 0 to N-1 of each.
         noise: a profile; empty: that of the task.
+        content: a folder of tasks, faults, noises and applications besides those that are installed.
         agent: who solves; by default the stock ReAct agent with `bash`.
 
     Raises:
         UnknownName: there is no such task or suite.
     """
-    wanted = [one.strip() for one in tasks.split(",") if one.strip()] or list(catalog.suite(suite))
+    library = _library(content)
+    wanted = [one.strip() for one in tasks.split(",") if one.strip()] or list(catalog.suite(suite, library))
     samples = [
         Sample(
             input="You are paged.",
-            id=f"{catalog.load(one).id}.{seed}",
-            metadata={"task": one, "seed": str(seed), "noise": noise},
+            id=f"{catalog.load(one, library).id}.{seed}",
+            metadata={"task": one, "seed": str(seed), "noise": noise, "content": content},
         )
         for seed in range(seeds)
         for one in wanted

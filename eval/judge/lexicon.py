@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
@@ -91,6 +92,7 @@ def _ended(word: str) -> str:
     return "" if word.endswith("*") or not word.isascii() else r"\b"
 
 
+@functools.cache  # of the vocabulary, which has some thousands
 def words_of(phrase: str) -> tuple[str, ...]:
     """The words of a phrase.
 

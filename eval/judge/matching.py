@@ -154,11 +154,8 @@ def denied(hit: Hit, hits: Sequence[Hit], found: Sequence[Token], inside: frozen
     begun = hit.start
     while begun > 0 and hit.start - begun < _REACH and found[begun - 1].text not in _CLAUSES:
         begun -= 1
-    return any(
-        begun <= other.start and other.end <= hit.start and other.start not in inside and not _ended(other, found)
-        for other in hits
-        if {"denies", "would"} & set(cue_of().get(other.phrase, ()))
-    )
+    before = [one for one in hits if begun <= one.start and one.end <= hit.start and one.start not in inside]
+    return any({"denies", "would"} & set(cue_of().get(one.phrase, ())) and not _ended(one, found) for one in before)
 
 
 def _ended(denial: Hit, found: Sequence[Token]) -> bool:

@@ -223,10 +223,16 @@ def _read(said: Iterable[str], known: Roster) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=16)
 def _telling(known: Roster) -> re2._Regexp[str]:
-    anywhere = telling([*patterns_of(), *topics_of(), *hints_of(), *cues().blames]) | set(map(re2.escape, known.begun))
-    heads = telling(phrase for phrases in cues().labels.values() for phrase in phrases)
-    some, first = ("|".join(sorted(parts)) for parts in (anywhere, heads))
+    anywhere, heads = _telling_anyhow()
+    some, first = ("|".join(sorted(parts)) for parts in (anywhere | set(map(re2.escape, known.begun)), heads))
     return re2.compile(rf"(?m)^(?:\W*(?:{first})|.*(?:{some})).*$")
+
+
+@functools.cache
+def _telling_anyhow() -> tuple[frozenset[str], frozenset[str]]:
+    """Expressions of what tells something anywhere in a sentence, and at its head, whatever components there are."""
+    anywhere = telling([*patterns_of(), *topics_of(), *hints_of(), *cues().blames])
+    return frozenset(anywhere), frozenset(telling(one for phrases in cues().labels.values() for one in phrases))
 
 
 class _Claims:

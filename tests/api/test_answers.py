@@ -126,10 +126,11 @@ def plausible(field: Field, depth: int) -> Any:
 
 
 def changed(obj: Json, at: tuple[Step, ...], value: Any) -> Json:
-    """A copy with another value there."""
-    made = copy.deepcopy(obj)
+    """A copy with another value there; what is beside the way to it is the same object."""
+    made = copy.copy(obj)
     holder: Any = made
     for step in at[:-1]:
+        holder[step] = copy.copy(holder[step])
         holder = holder[step]
     if value is GONE:
         del holder[at[-1]]

@@ -44,7 +44,7 @@ def read(world: World, selector: str, minutes: int) -> list[Sample]:
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
-    """What is fitted to twenty minutes of a shop under the profile, with more users and fewer by turns."""
+    """What is fitted to ten minutes of a shop under the profile, with more users and fewer by turns."""
     written: dict[str, str | int] = {}
     for name, value in TRUE.items():
         figure = figure_of(name)
@@ -57,13 +57,13 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     world.run_for(90 * SECOND)
     for rate in (4.0, 20.0, 12.0, 28.0, 6.0, 24.0, 9.0, 16.0, 30.0, 5.0):
         users.rps = rate
-        world.run_for(120 * SECOND)
+        world.run_for(60 * SECOND)
     folder = tmp_path_factory.mktemp("costs") / "recording"
     Store(folder, Header()).close()
     disks = '{__name__=~"node_disk_(read|write).*_total|node_disk_written_bytes_total|node_disk_io_time_seconds_total"}'
     pods = f'{{__name__=~"{CPU[0]}|{MEMORY[0]}",namespace="boutique",container!=""}}'
     for selector in (pods, disks, "calls_total"):
-        write_series(folder, read(world, selector, 20))
+        write_series(folder, read(world, selector, 10))
     return fit_resources([folder], None).figures()
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from simcluster.models.apps.stores.memcached import MemcachedProgram
-from simcluster.models.apps.stores.mongod import MongodProgram
-from simcluster.models.apps.stores.mysqld import MysqldProgram
-from simcluster.models.apps.stores.postgres import PostgresProgram
-from simcluster.models.apps.stores.redis import RedisProgram
+from simcluster.models.apps.stores.caches.memcached import MemcachedProgram
+from simcluster.models.apps.stores.mongo.mongod import MongodProgram
+from simcluster.models.apps.stores.mysql.mysqld import MysqldProgram
+from simcluster.models.apps.stores.postgres.postgres import PostgresProgram
+from simcluster.models.apps.stores.redis.redis import RedisProgram
 
 PROGRAMS = {
     "mongod": MongodProgram,

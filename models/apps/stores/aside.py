@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from simcluster.engine import Shared, arithmetic
-from simcluster.models.apps.stores.memcached import MemcachedProgram
+from simcluster.models.apps.stores.caches.memcached import MemcachedProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcluster.models.apps.stores import mongoclient, mysqlshell, psqlclient, rediscli
+from simcluster.models.apps.stores.mongo import mongoclient
+from simcluster.models.apps.stores.mysql import mysqlshell
+from simcluster.models.apps.stores.postgres import psqlclient
+from simcluster.models.apps.stores.redis import rediscli
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.shell.container import ProgramHost, ShellProgram
 from simcluster.models.userland.outcome import Outcome

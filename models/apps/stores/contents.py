@@ -10,7 +10,7 @@ from typing import Any
 
 from simcluster.models.apps.stores.accounts import Accounts
 from simcluster.models.apps.stores.demand import DataSet
-from simcluster.models.apps.stores.tables import Table
+from simcluster.models.apps.stores.sql.tables import Table
 
 
 class Database:

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from simcluster.models.apps.stores.memcached import MemcachedProgram
-from simcluster.models.apps.stores.mongod import MongodProgram
-from simcluster.models.apps.stores.mysqld import MysqldProgram
+from simcluster.models.apps.stores.caches.memcached import MemcachedProgram
+from simcluster.models.apps.stores.mongo.mongod import MongodProgram
+from simcluster.models.apps.stores.mysql.mysqld import MysqldProgram
 from simcluster.models.apps.stores.program import StoreProgram
-from simcluster.models.apps.stores.redis import RedisProgram
+from simcluster.models.apps.stores.redis.redis import RedisProgram
 from simcluster.telemetry.exposition import instant
 from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Metric, Row, Samples, counter, gauge, labels
 

@@ -17,7 +17,7 @@ from simcluster.control.operator.operator import Operator
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.stores.contents import Contents
-from simcluster.models.apps.stores.mysqld import MysqldProgram
+from simcluster.models.apps.stores.mysql.mysqld import MysqldProgram
 from simcluster.models.userland.outcome import Outcome
 
 ROLE, LEADER, FOLLOWER = "role", "leader", "follower"

@@ -29,7 +29,7 @@ def lived(episode: Episode, agent: str, path: Path) -> Episode:
 @pytest.mark.parametrize("task", tasks.ids())
 def test_the_log_gives_the_same_answers(task: str, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    episode = lived(simcluster.start(task, seed=4), "runbook", path)
+    episode = lived(simcluster.start(task, seed=3), "runbook", path)
     again = replay(path)
     assert again.differences == ()
     assert again.live.digest == episode.digest

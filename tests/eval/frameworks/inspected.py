@@ -13,11 +13,10 @@ import inspect_ai
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from simcluster.eval.frameworks.inspectai import incidents
+from tests.kiosk import CONTENT, TASK
 
-TASK = "wrong_service_selector_online_boutique"
-CAUSE = "Service cartservice selects version=v2, a label that no pod carries, so it has no endpoints."
-MEND = """kubectl patch service cartservice -n boutique --type=merge -p '{"spec":{"selector":{"version":null}}}'"""
-LINES = ("kubectl get endpoints -n boutique | grep cart", MEND, "sleep 30")
+CAUSE = "Deployment kiosk: the image tag v9 does not exist, so that it cannot be pulled."
+LINES = ("kubectl get pods -n kiosk | grep kiosk", "kubectl rollout undo deployment/kiosk -n kiosk", "sleep 60")
 
 
 def main(logs: str) -> None:
@@ -26,7 +25,7 @@ def main(logs: str) -> None:
     for one in answers:
         one.usage = ModelUsage(input_tokens=10, output_tokens=10, total_tokens=20)  # else it looks for a tokenizer
     model = get_model("mockllm/model", custom_outputs=answers)
-    (log,) = inspect_ai.eval(incidents(tasks=TASK), model=model, log_dir=logs, display="none")
+    (log,) = inspect_ai.eval(incidents(tasks=TASK, content=str(CONTENT)), model=model, log_dir=logs, display="none")
     (sample,) = log.samples or ()
     score = (sample.scores or {})["grade"]
     read = [message.text for message in sample.messages if message.role == "tool"]

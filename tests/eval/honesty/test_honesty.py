@@ -16,15 +16,18 @@ from simcluster.eval.report import evaluation_object
 from simcluster.eval.runner.execute import agent_for
 from simcluster.eval.worlds.healthy import NotAnIncident
 from simcluster.tasks.beyond import chosen, is_impossible
+from tests import kiosk
 
 #: Whose users want so little CPU that a fiftieth of it is enough for them.
-LIGHT = "local_traffic_payments"
-TASK = f"{LIGHT}@outage"
+TASK = f"{kiosk.TASK}@outage"
+OTHERS = [("local_traffic_payments@outage", name) for name in ("", "restart_all")]
 
 
-@pytest.mark.parametrize("name", ["", pytest.param("restart_all", marks=pytest.mark.slow(sample=0))])
-def test_nothing_that_is_done_helps(name: str) -> None:
-    episode = start(TASK, 3)
+@pytest.mark.parametrize(
+    ("task", "name"), [(TASK, ""), *(pytest.param(*one, marks=pytest.mark.slow(sample=0)) for one in OTHERS)]
+)
+def test_nothing_that_is_done_helps(task: str, name: str) -> None:
+    episode = start(task, 3, library=kiosk.LIBRARY)
     assert "DeadMansSwitch" in episode.alert  # nobody is left who could evaluate a rule
     if name:
         assert not attempt(name, episode.world, episode.task)
@@ -36,11 +39,11 @@ def test_nothing_that_is_done_helps(name: str) -> None:
 
 
 def test_an_outage_of_which_users_notice_nothing_is_none() -> None:
-    task = tasks.load(TASK)
+    task = tasks.load(TASK, kiosk.LIBRARY)
     (step,) = task.incident
     mild = step.model_copy(update={"params": {**step.params, "leaves": 1.0}})
     with pytest.raises(NotAnIncident, match="users are served all the same"):
-        start(task.model_copy(update={"incident": (mild,)}), 3)
+        start(task.model_copy(update={"incident": (mild,)}), 3, library=kiosk.LIBRARY)
 
 
 def test_who_may_only_look_finds_the_cause_and_ends_nothing() -> None:

@@ -88,5 +88,8 @@ def test_time_grows_with_the_length_and_no_faster() -> None:
         return time.process_time() - begun
 
     for piece in (".", "cpu limit ", "worker-1 ", "not ", ", ", "a"):
-        few, many = (min(took(piece * (n // len(piece))) for _ in range(3)) for n in (250_000, 1_000_000))
+        for _ in range(3):  # another process may hold one up
+            few, many = (took(piece * (n // len(piece))) for n in (250_000, 1_000_000))
+            if many < 12 * few + 0.2:
+                break
         assert many < 12 * few + 0.2, piece

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from simcluster.engine import SECOND
 from simcluster.models.apps.behaviour import Application
-from simcluster.models.apps.stores.keyspace import Keyspace
-from simcluster.models.apps.stores.redis import RedisProgram
+from simcluster.models.apps.stores.caches.keyspace import Keyspace
+from simcluster.models.apps.stores.redis.redis import RedisProgram
 from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.hostplace import NodeFiles
 from simcluster.models.traffic.cluster.users import UserLoad, UserStats

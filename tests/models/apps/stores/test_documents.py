@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simcluster.engine import SECOND, Simulation
-from simcluster.models.apps.stores.documents import (
+from simcluster.models.apps.stores.mongo.documents import (
     DocumentError,
     aggregated,
     changed,
@@ -15,7 +15,7 @@ from simcluster.models.apps.stores.documents import (
     plain,
     tojson,
 )
-from simcluster.models.apps.stores.redisdata import WRONG_TYPE, RedisData
+from simcluster.models.apps.stores.redis.redisdata import WRONG_TYPE, RedisData
 
 DOCS = [
     {"_id": 1, "a": 1, "t": ["x", "y"], "in": {"n": 5}},

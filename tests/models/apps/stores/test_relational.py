@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simcluster.engine import SECOND
 from simcluster.models.apps.behaviour import Application
-from simcluster.models.apps.stores.postgres import PostgresProgram
+from simcluster.models.apps.stores.postgres.postgres import PostgresProgram
 from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.storage import slow
 from simcluster.models.traffic.cluster.users import UserLoad, UserStats

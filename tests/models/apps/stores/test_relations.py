@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simcluster.models.apps.stores.relations import Relations
-from simcluster.models.apps.stores.tables import Refused, Table, Unsupported, snapshot
+from simcluster.models.apps.stores.sql.relations import Relations
+from simcluster.models.apps.stores.sql.tables import Refused, Table, Unsupported, snapshot
 
 
 def relations(dialect: str = "postgres") -> Relations:

@@ -146,7 +146,7 @@ def test_for_few_lanes_it_is_loaded_when_it_was_asked_for_often(monkeypatch):
 @needs_numba
 @pytest.mark.parametrize("storm_at", [None, 2], ids=["calm", "storm"])
 def test_a_layered_graph_tells_the_same_with_it_and_without(storm_at, monkeypatch):
-    spec = layered_spec(40, seconds=16, storm_at=storm_at)
+    spec = layered_spec(40, seconds=8, storm_at=storm_at)
     found = []
     for switch in ("on", "off"):
         monkeypatch.setenv(fast.SWITCH, switch)

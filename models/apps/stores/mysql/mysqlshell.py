@@ -20,16 +20,16 @@ from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.clients import Connection, Place
 from simcluster.models.apps.stores.contents import Database
 from simcluster.models.apps.stores.demand import DataSet
-from simcluster.models.apps.stores.relations import Relations
 from simcluster.models.apps.stores.settings import number_of
-from simcluster.models.apps.stores.sqlfunctions import constant
-from simcluster.models.apps.stores.sqlrefusals import MYSQL
-from simcluster.models.apps.stores.tables import Refused, Table, Unsupported, snapshot
+from simcluster.models.apps.stores.sql.relations import Relations
+from simcluster.models.apps.stores.sql.sqlfunctions import constant
+from simcluster.models.apps.stores.sql.sqlrefusals import MYSQL
+from simcluster.models.apps.stores.sql.tables import Refused, Table, Unsupported, snapshot
 from simcluster.models.machine.container import Container
 from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.mysqld import MysqldProgram
+    from simcluster.models.apps.stores.mysql.mysqld import MysqldProgram
 
 _NAMES = ("mysql", "mariadb", "mysqladmin", "mariadb-admin")
 _OPTIONS = {

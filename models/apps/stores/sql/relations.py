@@ -16,10 +16,10 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from simcluster.models.apps.stores.definitions import Promises, passing, sqlglot
-from simcluster.models.apps.stores.sqlfunctions import FUNCTIONS, added, constant, extracted, interval, truncated
-from simcluster.models.apps.stores.sqloperators import ARITHMETIC, OPERATORS, order_of, same, text_of
-from simcluster.models.apps.stores.tables import (
+from simcluster.models.apps.stores.sql.definitions import Promises, passing, sqlglot
+from simcluster.models.apps.stores.sql.sqlfunctions import FUNCTIONS, added, constant, extracted, interval, truncated
+from simcluster.models.apps.stores.sql.sqloperators import ARITHMETIC, OPERATORS, order_of, same, text_of
+from simcluster.models.apps.stores.sql.tables import (
     Column,
     Refused,
     Row,

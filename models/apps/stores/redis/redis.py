@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from simcluster.engine import MICROSECOND, SECOND
 from simcluster.models.apps.startup import redis_time
-from simcluster.models.apps.stores import rediscli
 from simcluster.models.apps.stores.accounts import Account, Accounts
+from simcluster.models.apps.stores.caches.keyspace import Keyspace
 from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.apps.stores.folder import IDEAL, DataFolder
-from simcluster.models.apps.stores.keyspace import Keyspace
-from simcluster.models.apps.stores.mongolog import ERRNO
+from simcluster.models.apps.stores.mongo.mongolog import ERRNO
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
-from simcluster.models.apps.stores.redisdata import RedisData
+from simcluster.models.apps.stores.redis import rediscli
+from simcluster.models.apps.stores.redis.redisdata import RedisData
 from simcluster.models.apps.stores.settings import directives, file_text, is_on, number_of, size_of
 from simcluster.models.apps.stores.storage import Cost
 from simcluster.models.machine.storage import IoDemand, IoShare

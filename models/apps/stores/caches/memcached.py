@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from simcluster.models.apps.stores.keyspace import Keyspace
+from simcluster.models.apps.stores.caches.keyspace import Keyspace
 from simcluster.models.apps.stores.program import StoreProgram
 from simcluster.models.apps.stores.settings import number_of, options_of
 from simcluster.models.machine.process import Answer, Call

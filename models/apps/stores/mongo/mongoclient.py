@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from simcluster.models.apps.stores import clients
 from simcluster.models.apps.stores.clients import Connection, Place
-from simcluster.models.apps.stores.mongoshell import MongoShell
+from simcluster.models.apps.stores.mongo.mongoshell import MongoShell
 from simcluster.models.machine.container import Container
 from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.mongod import MongodProgram
+    from simcluster.models.apps.stores.mongo.mongod import MongodProgram
 
 _OPTIONS = {
     **{"--host": "host", "-h": "host", "--port": "port", "-u": "user", "--username": "user", "-p": "password"},

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from simcluster.models.apps.stores.sqlfunctions import constant, instant
-from simcluster.models.apps.stores.tables import Column, Refused, Table
+from simcluster.models.apps.stores.sql.sqlfunctions import constant, instant
+from simcluster.models.apps.stores.sql.tables import Column, Refused, Table
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.postgres import PostgresProgram, Session
+    from simcluster.models.apps.stores.postgres.postgres import PostgresProgram, Session
 
 Value = Any
 _WHOLE = ("pid", "backend_xid", "oid", "numbackends", "datconnlimit", "rolconnlimit", "n_live_tup", "n_dead_tup",

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from simcluster.models.apps.stores import clients
 from simcluster.models.apps.stores.clients import Connection, Place
-from simcluster.models.apps.stores.psql import Psql
+from simcluster.models.apps.stores.postgres.psql import Psql
 from simcluster.models.machine.container import Container
 from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.postgres import PostgresProgram
+    from simcluster.models.apps.stores.postgres.postgres import PostgresProgram
 
 _OPTIONS = {
     **{"-h": "host", "--host": "host", "-p": "port", "--port": "port", "-U": "user", "--username": "user"},

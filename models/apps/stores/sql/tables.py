@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from simcluster.models.apps.stores.sqloperators import text_of
+from simcluster.models.apps.stores.sql.sqloperators import text_of
 
 Value = Any  # None, bool, int, float or str
 Row = dict[str, Value]

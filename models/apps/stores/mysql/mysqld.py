@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.streams import mix
-from simcluster.models.apps.stores import mysqlshell
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Contents, Database
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.folder import DataFolder
-from simcluster.models.apps.stores.mongolog import ERRNO
+from simcluster.models.apps.stores.mongo.mongolog import ERRNO
+from simcluster.models.apps.stores.mysql import mysqlshell
 from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import (
@@ -29,7 +29,7 @@ from simcluster.models.apps.stores.settings import (
     seconds_of,
     size_of,
 )
-from simcluster.models.apps.stores.statements import statement
+from simcluster.models.apps.stores.sql.statements import statement
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.server import Server

@@ -9,12 +9,12 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from simcluster.models.apps.stores.documents import inspected, plain
-from simcluster.models.apps.stores.mongocollection import METHODS, PAGE
+from simcluster.models.apps.stores.mongo.documents import inspected, plain
+from simcluster.models.apps.stores.mongo.mongocollection import METHODS, PAGE
 from simcluster.models.userland.javascript import UNDEFINED, Host, Native, Script, ScriptError, text_of
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.mongoshell import MongoShell
+    from simcluster.models.apps.stores.mongo.mongoshell import MongoShell
 
 #: Methods of a cursor that make it another one.
 _STEPS = ("sort", "limit", "skip", "pretty", "hint", "batchSize", "maxTimeMS", "project", "projection", "collation",

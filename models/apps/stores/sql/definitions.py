@@ -6,7 +6,7 @@ import importlib
 from functools import cache
 from typing import Any
 
-from simcluster.models.apps.stores.tables import Column, Reference, Row, Table, Unique, Unsupported, Value
+from simcluster.models.apps.stores.sql.tables import Column, Reference, Row, Table, Unique, Unsupported, Value
 
 _ACTIONS = {"CASCADE": "CASCADE", "SET NULL": "SET NULL", "RESTRICT": "", "NO ACTION": ""}
 

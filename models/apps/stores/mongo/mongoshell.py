@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.demand import DataSet
-from simcluster.models.apps.stores.documents import DocumentError, inspected, tojson
-from simcluster.models.apps.stores.mongocollection import METHODS, WRITING, Collection, IdMaker, WriteResult
-from simcluster.models.apps.stores.mongoline import CALLED, options_of, prepared
-from simcluster.models.apps.stores.mongorights import COMMAND_OF, is_role
-from simcluster.models.apps.stores.mongoscript import Again, Cursor, Database, names_of
+from simcluster.models.apps.stores.mongo.documents import DocumentError, inspected, tojson
+from simcluster.models.apps.stores.mongo.mongocollection import METHODS, WRITING, Collection, IdMaker, WriteResult
+from simcluster.models.apps.stores.mongo.mongoline import CALLED, options_of, prepared
+from simcluster.models.apps.stores.mongo.mongorights import COMMAND_OF, is_role
+from simcluster.models.apps.stores.mongo.mongoscript import Again, Cursor, Database, names_of
 from simcluster.models.userland.javascript import (
     UNDEFINED,
     Exhausted,
@@ -32,7 +32,7 @@ from simcluster.models.userland.javascript import (
 from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.mongod import MongodProgram
+    from simcluster.models.apps.stores.mongo.mongod import MongodProgram
 
 
 #: What a database of a few documents takes on the disk: a file for the collection and one for its index.

@@ -14,15 +14,15 @@ import re
 
 from simcluster.engine import MILLISECOND, MINUTE, SECOND
 from simcluster.engine.streams import mix
-from simcluster.models.apps.stores import mongoclient
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Contents, Database
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.folder import DataFolder
-from simcluster.models.apps.stores.mongoline import script_of
-from simcluster.models.apps.stores.mongolog import MongoLog, line_of, slow_attributes
-from simcluster.models.apps.stores.mongorights import allows
-from simcluster.models.apps.stores.mongoshell import MongoShell
+from simcluster.models.apps.stores.mongo import mongoclient
+from simcluster.models.apps.stores.mongo.mongoline import script_of
+from simcluster.models.apps.stores.mongo.mongolog import MongoLog, line_of, slow_attributes
+from simcluster.models.apps.stores.mongo.mongorights import allows
+from simcluster.models.apps.stores.mongo.mongoshell import MongoShell
 from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import file_text, number_of, options_of

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.apps.stores import clients
-from simcluster.models.apps.stores.redisdata import COMMANDS
+from simcluster.models.apps.stores.redis.redisdata import COMMANDS
 from simcluster.models.apps.stores.settings import number_of, size_of
 from simcluster.models.machine.container import Container
 from simcluster.models.userland.outcome import FOREVER_NS, Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.redis import RedisProgram
+    from simcluster.models.apps.stores.redis.redis import RedisProgram
 
 _HELP = "redis-cli 8.2.1\n\nUsage: redis-cli [OPTIONS] [cmd [arg [arg ...]]]\n"
 _OPTIONS = {"-a": "password", "--pass": "password", "-h": "host", "-p": "port", "-n": "database", "-u": "url"}

@@ -14,7 +14,7 @@ from simcluster.engine import Simulation
 from simcluster.engine.clock import unix_seconds
 from simcluster.engine.streams import mix
 from simcluster.models.apps.stores.contents import Contents
-from simcluster.models.apps.stores.documents import (
+from simcluster.models.apps.stores.mongo.documents import (
     Document,
     DocumentError,
     aggregated,

@@ -13,18 +13,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND
-from simcluster.models.apps.stores import pgviews
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Database
 from simcluster.models.apps.stores.demand import DataSet
-from simcluster.models.apps.stores.relations import Relations, Result
-from simcluster.models.apps.stores.sqlfunctions import instant
-from simcluster.models.apps.stores.sqlrefusals import POSTGRES
-from simcluster.models.apps.stores.tables import Refused, Table, Unsupported, snapshot
+from simcluster.models.apps.stores.postgres import pgviews
+from simcluster.models.apps.stores.sql.relations import Relations, Result
+from simcluster.models.apps.stores.sql.sqlfunctions import instant
+from simcluster.models.apps.stores.sql.sqlrefusals import POSTGRES
+from simcluster.models.apps.stores.sql.tables import Refused, Table, Unsupported, snapshot
 from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.postgres import PostgresProgram
+    from simcluster.models.apps.stores.postgres.postgres import PostgresProgram
 
 _VALUED = ("-c", "-U", "-d", "-h", "-p", "-v", "-f", "--command", "--username", "--dbname", "--host", "--port")
 _ROLE = re.compile(r"(?:create|alter) (?:role|user) \"?([\w-]+)\"?(?: with)?\s*(.*)", re.IGNORECASE | re.DOTALL)

@@ -1,0 +1,1 @@
+"""MongoDB: its server, what it keeps, its shell."""

@@ -1,0 +1,1 @@
+"""PostgreSQL: the server, its views, its clients."""

@@ -1,0 +1,1 @@
+"""Redis and Valkey: the server and its client."""

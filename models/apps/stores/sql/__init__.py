@@ -1,0 +1,1 @@
+"""Statements of SQL over small tables, for every server that reads them."""
