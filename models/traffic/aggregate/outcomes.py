@@ -277,7 +277,7 @@ class Outcomes:
             # one row for each further attempt; products and sums go from the first to the last
             power = np.multiply.accumulate(np.broadcast_to(fail, (layout.max_attempts - 1, layout.edges)), axis=0)
             more = np.arange(1, layout.max_attempts)[:, None] < layout.attempts
-            going = (more & (power > 1e-9)).any(axis=1)
+            going: Flags = np.logical_or.reduce(more & (power > 1e-9), axis=1)
             last = len(going) if going.all() else int(going.argmin())
             terms = np.where(more[:last], power[:last], 0.0)
             attempts = np.add.accumulate(np.concatenate((attempts[None, :], terms)), axis=0)[-1]
