@@ -12,13 +12,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
 from simcluster.engine.content import Content, Library, Nanoseconds, Piece, nearest, piece_of, read_document
 from simcluster.engine.discovery import PluginError, installed, modules_of, named_classes, packages_in
 from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import Deployer
-from simcluster.faults.draws import Draw
+from simcluster.faults.draws import LEVELS, Draw
 from simcluster.faults.expressions import is_open, names_in
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import ObjectRef
@@ -151,7 +151,25 @@ class FaultSpec(Piece):
     def _of_a_kind(self) -> FaultSpec:
         if not self.cause:
             raise ValueError(f"say of which `family` it is: {self.mechanism} can be the cause of anything")
+        for name, draw in self.draws.items():
+            for level in (0, LEVELS - 1):
+                self._vet_draw(name, draw.at(level))
         return self
+
+    def _vet_draw(self, name: str, value: float | int | str) -> None:
+        """The mechanism, or an input, must take what is drawn for it. Raises ValueError."""
+        if name in self.inputs:
+            self.inputs[name].checked(name, value)
+            return
+        field = mechanisms()[self.mechanism].Params.model_fields.get(name)
+        if field is None:
+            return
+        try:
+            fields: dict[str, Any] = {name: (field.annotation, field)}
+            create_model("Drawn", **fields).model_validate({field.alias or name: value})
+        except ValidationError as error:
+            what = error.errors(include_url=False)[0]["msg"]
+            raise ValueError(f"draws: {name}: {value} is nothing that {self.mechanism} takes: {what}") from None
 
     def complete(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Its parameters with those of a task, which give its inputs or override.

@@ -12,14 +12,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from simcluster.engine.content import Library
 from simcluster.eval.interventions.court import Cause, Court
 from simcluster.eval.interventions.victims import victims
 from simcluster.eval.interventions.worlds import Paged
 from simcluster.eval.judge.claims import claims_of
 from simcluster.eval.judge.judge import Beside, family_of, questioned, reading_of
+from simcluster.eval.judge.particulars import leaves
 from simcluster.eval.judge.verdicts import DiagnosisVerdict
 from simcluster.tasks.model import Task, Truth
-from simcluster.tasks.truth import weaknesses
+from simcluster.tasks.truth import causes, weaknesses
 
 
 def diagnosed(answer: str | dict[str, Any] | None, paged: Paged, inventory: Sequence[str]) -> DiagnosisVerdict:
@@ -56,7 +58,17 @@ def _beside(court: Court, truth: Truth) -> Beside:
     own = {truth.ref.name, *truth.scope, *map(_name_of, standing)}
     paged = court.paged
     suffer = victims(paged.world.restore(), paged.task.namespace, own, family_of(truth))
-    return Beside(suffer, frozenset(cause.family for cause in standing), frozenset(own))
+    return Beside(
+        suffer, frozenset(cause.family for cause in standing), frozenset(own), params_of(paged.task, paged.library)
+    )
+
+
+def params_of(task: Task, library: Library | None = None) -> tuple[tuple[str, str], ...]:
+    """What the faults of a task are told, and what keeps its incident going: paths and values."""
+    faults = [
+        pair for one in causes(task.incident, task.namespace, library) for pair in leaves(one.params.model_dump())
+    ]
+    return (*faults, *((one.path, one.standing) for one in task.sustained_by))
 
 
 def _name_of(cause: Cause) -> str:

@@ -7,11 +7,14 @@ pass. Who only suffers from the origin may be listed: victims beside an origin a
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from simcluster.eval.judge.claims import read_claims
+from simcluster.eval.judge.lastword import last_word
 from simcluster.eval.judge.matching import claimed
 from simcluster.eval.judge.reading import Reading, Stated, read
+from simcluster.eval.judge.signs import Known, held_against
 from simcluster.eval.judge.values import contradicts, says_value
 from simcluster.eval.judge.verdicts import QUESTIONS, DiagnosisVerdict, QuestionAnswer
 from simcluster.eval.judge.vocabulary import vocabulary, words
@@ -69,28 +72,36 @@ class Beside(NamedTuple):
         victims: names of components that suffer from it.
         families: other kinds of cause that are at work in the same incident.
         own: names of components that are wrong themselves.
+        params: what the faults were given, paths and values; None: nobody knows, and the rules alone judge a text.
     """
 
     victims: frozenset[str] = frozenset()
     families: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()
+    params: tuple[tuple[str, str], ...] | None = None
 
 
 def questioned(reading: Reading, truth: Truth, beside: Beside) -> DiagnosisVerdict:
     """The nine questions about what was read."""
-    asked = _Asked(reading, truth, beside)
+    asked = Asked(reading, truth, beside)
     if reading.empty:
         decided = [(False, "nothing was answered")] * len(QUESTIONS)
     else:
         decided = [*asked.localization(), *asked.characterization(), *asked.scope()]
     answers = tuple(QuestionAnswer(*question, *result) for question, result in zip(QUESTIONS, decided, strict=True))
-    return DiagnosisVerdict(answers, asked.unclear())
+    found = DiagnosisVerdict(answers, asked.unclear())
+    if beside.params is None or reading.empty or reading.unread or not reading.parsed:
+        return found
+    last = last_word(reading, asked.known(), asked.signs(found))
+    if last.says == "unclear":
+        return replace(found, unclear=last.why, last=last.says, why=last.why)
+    return replace(found, unclear="", last=last.says, why=last.why)
 
 
 _Decided = list[tuple[bool, str]]
 
 
-class _Asked:
+class Asked:
     """A reading held against a truth."""
 
     def __init__(self, reading: Reading, truth: Truth, beside: Beside) -> None:
@@ -166,6 +177,38 @@ class _Asked:
         return all(
             one.owners[0] in self.own or (one.family != self.family and one.family in self._allowed) for one in claimed
         )
+
+    def known(self) -> Known:
+        """What is so, for the last word."""
+        return held_against(
+            self.truth, self.family, self.own, self.victims, self.beside.params or (), self.beside.families
+        )
+
+    def signs(self, found: DiagnosisVerdict) -> dict[str, int]:
+        """What the rules found, as signs."""
+        reading, own = self.reading, self.own
+        return {
+            **{f"question {number}": int(one.yes) for number, one in enumerate(found.answers, 1)},
+            "rules pass": int(found.passed),
+            "questions": found.yes,
+            "unclear by rule": int(bool(found.unclear)),
+            "only maybe": int(reading.maybe),
+            "unknown cause": int(reading.unknown),
+            "families claimed": min(len(reading.families), 6),
+            "other families": min(len(self.others), 5),
+            "blamed besides": min(len(self.besides), 5),
+            "family denied": int(self.family in reading.denied),
+            "family disowned": int(self.family in reading.disowned),
+            "family follows": int(self.family in reading.follows),
+            "family spoken of": int(self.family in reading.spoken),
+            "family claimed": int(self.family in self.families),
+            "blamed": min(len(self.blamed), 6),
+            "own exonerated": int(bool(own & {*reading.exonerated})),
+            "own affirmed": int(bool(own & {*reading.affirmed})),
+            "otherwise": int(bool(self._otherwise())),
+            "what follows": min(len(reading.follows), 5),
+            "denied": min(len(reading.denied), 5),
+        }
 
     def localization(self) -> _Decided:
         """Whether the origin is named, first, and alone."""

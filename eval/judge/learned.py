@@ -17,7 +17,7 @@ from typing import NamedTuple
 #: Words that say nothing of a kind of cause.
 _LITTLE = """the a an its it is are was were be been has have had of to in on at for and or by with that this which as
     so from there their they them he she we i you who will would do does did also just very , . : ; ( ) - — – = ! ?"""
-_STOP = frozenset(_LITTLE.split())
+STOP = frozenset(_LITTLE.split())
 _SUFFIXES = ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e", "y")
 #: Words with fewer letters are their own stems, and stems keep as many.
 _STEM_MIN = 3
@@ -52,7 +52,7 @@ def features(words: Sequence[str]) -> list[str]:
     >>> features(["memory", "limit", "of", "appx"])
     ['memor', 'limit', 'appx', 'memor-', '-memor', 'memor limit', 'limit appx', 'memor . appx']
     """
-    kept = [stem(word) for word in words if word not in _STOP]
+    kept = [stem(word) for word in words if word not in STOP]
     found = dict.fromkeys(kept)
     for word in words:
         if len(word) >= _LONG and word.isascii() and word.isalpha():
@@ -114,3 +114,15 @@ def weights() -> Weights:
 def order() -> Weights:
     """Whether they say that something is wrong or in order: the second."""
     return _both()[1]
+
+
+@functools.lru_cache(maxsize=4096)
+def spoken_in(words: tuple[str, ...]) -> Mapping[str, int]:
+    """The shares of classes in a clause."""
+    return weights().shares(words)
+
+
+@functools.lru_cache(maxsize=4096)
+def fine_in(words: tuple[str, ...]) -> int:
+    """How likely a clause says that all is in order, in thousandths."""
+    return order().shares(words).get("fine", 0)

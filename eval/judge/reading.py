@@ -21,7 +21,7 @@ import re2
 from simcluster.eval.judge.blame import doers, said_to_be_broken, subject_of_the_cause
 from simcluster.eval.judge.entities import Mention, Roster, roster
 from simcluster.eval.judge.lexicon import telling
-from simcluster.eval.judge.sentence import Evidence, Sentence
+from simcluster.eval.judge.sentence import Evidence, Sentence, is_way_between
 from simcluster.eval.judge.tokens import normal, sentences
 from simcluster.eval.judge.vocabulary import cues, hints_of, patterns_of, topics_of, vocabulary, words
 from simcluster.eval.judge.weighing import SURELY, in_order, said_aside, speaks_of, spoken, weighed
@@ -30,6 +30,8 @@ from simcluster.eval.judge.weighing import SURELY, in_order, said_aside, speaks_
 SENTENCES_MAX = 150
 #: Characters in which values are looked for.
 TEXT_MAX = 60_000
+#: Characters of it as it was written that are looked at.
+RAW_MAX = 20_000
 #: Values of a dictionary that are read.
 VALUES_MAX = 20_000
 #: Longer integers are no values of anything.
@@ -94,6 +96,8 @@ class Reading:
         text: what was read, normalised.
         ways: of kinds of cause that are told of, as `family respect way`.
         spoken: kinds of cause of which it speaks without denying them, claimed or not.
+        parsed: the sentences of a free text.
+        raw: its beginning, as it was written.
     """
 
     stated: list[Stated] = field(default_factory=list)
@@ -111,6 +115,8 @@ class Reading:
     text: str = ""
     ways: list[str] = field(default_factory=list)
     spoken: list[str] = field(default_factory=list)
+    parsed: list[Sentence] = field(default_factory=list, repr=False)
+    raw: str = field(default="", repr=False)
 
     @property
     def families(self) -> list[str]:
@@ -135,10 +141,11 @@ def read(answer: str | Mapping[str, Any], inventory: Sequence[str]) -> Reading:
         answer: of any size and depth.
         inventory: `Kind/name` of the components there are.
     """
-    text = normal(as_text(answer))
+    text = normal(given := as_text(answer))
     known = roster(tuple(inventory))
-    reading = Reading(empty=not text.strip())
+    reading = Reading(empty=not text.strip(), raw=given[:RAW_MAX])
     parsed = _parsed(text, known, reading)
+    reading.parsed = parsed
     reading.text = "\n".join(one.text for one in parsed)[:TEXT_MAX]
     reading.mentioned = list(dict.fromkeys(m.name for one in parsed for m in one.mentions))
     reading.affirmed = list(dict.fromkeys(name for one in parsed for name in one.affirmed))
@@ -301,7 +308,7 @@ class _Claims:
                     owners = owners if close else first.get(one.family, owners)
                     if owners:
                         first.setdefault(one.family, owners)
-                between = len(owners) == 2 and _between(sentence, owners)
+                between = len(owners) == 2 and is_way_between(sentence, owners)
                 felt = _felt(sentence, owners, one)
                 maybe = sentence.maybe or self._is_alternative(number)
                 held = _held(sentence, owners, one)
@@ -515,16 +522,6 @@ def _because_of_it(parsed: Sequence[Sentence], sentence: Sentence, known: Roster
         for family, each in vocabulary().families.items()
         if {*each.kinds[:1]} & known.kinds[mention.name] & words("specific")
     ]
-
-
-def _between(sentence: Sentence, owners: Sequence[str]) -> bool:
-    """Whether two names stand for the ends of a way: "between a and b", "from a to b"."""
-    for one, other in itertools.pairwise(sentence.mentions):
-        if {one.name, other.name} == set(owners):
-            before = {token.text for token in sentence.found[max(0, one.start - 2) : one.start]}
-            joined = {token.text for token in sentence.found[one.end : other.start]}
-            return bool(("between" in before and joined & {"and"}) or joined & {"to", "->", "<->", "→"})
-    return False
 
 
 def _listed(sentence: Sentence, one: Mention, other: Mention) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
@@ -181,6 +182,11 @@ class Sentence:
                     begun = at + 1
         return found
 
+    @property
+    def advises(self) -> bool:
+        """Whether it begins by saying what is to be done."""
+        return self._advises()
+
     def denies_within(self, clause: Clause) -> bool:
         """Whether a clause has a word of denial."""
         return any(clause.start <= hit.start < clause.end for name in ("denies", "would") for hit in self._cue(name))
@@ -192,7 +198,7 @@ class Sentence:
             for hit in self._cue("acquits")
         )
 
-    def words_of(self, clause: Clause) -> list[str]:
+    def words_of(self, clause: Clause) -> tuple[str, ...]:
         """Its words, nodes as `nodex` and workloads as `appx`, without other objects."""
         named = {mention.start: mention for mention in self.mentions}
         words, at = [], clause.start
@@ -200,7 +206,7 @@ class Sentence:
             mention = named.get(at)
             words += [self.found[at].text] if mention is None else self._stands_for[mention.name]
             at = at + 1 if mention is None else max(mention.end, at + 1)
-        return words
+        return tuple(words)
 
     def _kinds(self, roster: Roster) -> list[Hit]:
         """Words for the kinds of objects that are named and whose kind says what they are: ConfigMaps, policies."""
@@ -508,3 +514,13 @@ def _label_role(head: Sequence[Token]) -> str:
 def _is_its_end(hit: Hit, length: int) -> bool:
     """Whether a label ends with several words that make it one: "things we looked at and dismissed"."""
     return hit.end == length and hit.end - hit.start > 2
+
+
+def is_way_between(sentence: Sentence, owners: Sequence[str]) -> bool:
+    """Whether two names stand for the ends of a way: "between a and b", "from a to b"."""
+    for one, other in itertools.pairwise(sentence.mentions):
+        if {one.name, other.name} == set(owners):
+            before = {token.text for token in sentence.found[max(0, one.start - 2) : one.start]}
+            joined = {token.text for token in sentence.found[one.end : other.start]}
+            return bool(("between" in before and joined & {"and"}) or joined & {"to", "->", "<->", "→"})
+    return False

@@ -53,7 +53,7 @@ def says_value(text: str, key: str, value: str) -> bool:
     if len(bare) >= _NAME_MIN and bare.isalpha() and bare in _letters(text):
         return True  # `paymentFailure`, "payment failure"
     wanted = _amount(value)
-    return wanted is not None and any(_same(wanted, found) for found in _amounts(text))
+    return wanted is not None and any(_same(wanted, found) for found in amounts(text))
 
 
 def _letters(text: str) -> str:
@@ -108,7 +108,8 @@ def _amount(value: str) -> float | None:
     return float(found[1]) * _SCALE[found[2] or ""] if found else None
 
 
-def _amounts(text: str) -> list[float]:
+def amounts(text: str) -> list[float]:
+    """Numbers of a normalised text, in base units."""
     found = [float(m[1]) * _SCALE[m[2] or ""] for m in _QUANTITY.finditer(text)]
     named = cues().words["numbers"]
     found += [0.5 * _SCALE[m[1]] for m in _HALF.finditer(text)]

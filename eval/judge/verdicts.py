@@ -98,6 +98,8 @@ class DiagnosisVerdict:
         answers: the nine, in the order of `QUESTIONS`.
         unclear: why nobody can tell by rule whether it is right; empty if it can be told.
         claims: what interventions say of what it claims; None: nothing was claimed that can be intervened on.
+        last: what all signs of a text say together, if they were weighed; it decides then.
+        why: the signs that say most.
         structured: whether it was submitted as claims: those decide then, if it blames nobody besides.
     """
 
@@ -105,6 +107,8 @@ class DiagnosisVerdict:
     unclear: str = ""
     claims: ClaimVerdict | None = None
     structured: bool = False
+    last: Outcome | None = None
+    why: str = ""
 
     @property
     def yes(self) -> int:
@@ -118,6 +122,8 @@ class DiagnosisVerdict:
             return self.claims.passed and all(self.answers[i].yes for i in BLAMELESS)
         if self.claims is not None and not self.claims.passed:
             return False
+        if self.last is not None:
+            return self.last == "right"
         return self.yes >= PASSING and all(self.answers[i].yes for i in CORE) and not self.unclear
 
     @property
@@ -142,6 +148,7 @@ class DiagnosisVerdict:
             "passed": self.passed,
             "outcome": self.outcome,
             "unclear": self.unclear,
+            "last_word": self.why,
             "claims": None if self.claims is None else self.claims.to_dict(),
             "score": self.score,
             "yes": self.yes,
@@ -153,4 +160,9 @@ class DiagnosisVerdict:
         """One line a question, one for what is unclear, and what interventions say."""
         lines = [f"{'yes' if a.yes else 'no ':3} {a.dimension}: {a.question}: {a.why}" for a in self.answers]
         lines += [f"unclear: {self.unclear}"] if self.outcome == "unclear" else []
+        lines += (
+            [f"all in all {self.last}: {self.why}"]
+            if self.last not in (None, "unclear") and not self.structured
+            else []
+        )
         return "\n".join([*lines, *([self.claims.explain()] if self.claims is not None else [])])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 
-from simcluster.eval.judge.learned import NO_CAUSE, features, order, stem, weights
+from simcluster.eval.judge.learned import NO_CAUSE, features, fine_in, spoken_in, stem, weights
 from simcluster.eval.judge.sentence import Clause, Evidence, Sentence
 from simcluster.eval.judge.vocabulary import vocabulary
 
@@ -44,12 +44,12 @@ def families_of(shares: Mapping[str, int]) -> dict[str, int]:
 @functools.lru_cache(maxsize=4096)  # each clause is asked several times, and held against many truths
 def heard_in(words: tuple[str, ...]) -> Mapping[str, int]:
     """The shares of families in a clause of words."""
-    return families_of(weights().shares(words))
+    return families_of(spoken_in(words))
 
 
 def weighed(sentence: Sentence) -> list[Evidence]:
     """What a sentence names, with what its clauses surely speak of in place of what they hardly do."""
-    heard = [(clause, heard_in(tuple(sentence.words_of(clause)))) for clause in sentence.clauses]
+    heard = [(clause, heard_in(sentence.words_of(clause))) for clause in sentence.clauses]
     return [_weighed(one, heard, sentence) for one in sentence.evidence]
 
 
@@ -62,7 +62,7 @@ def spoken(sentence: Sentence, least: int = 0) -> list[Evidence]:
     for clause in () if leaves_a_choice(sentence) else sentence.clauses:
         if not any(word in weights().of for word in map(stem, sentence.words_of(clause)) if word not in _NAMES):
             continue
-        shares = heard_in(tuple(sentence.words_of(clause)))
+        shares = heard_in(sentence.words_of(clause))
         best = max(shares, key=lambda name: shares[name])
         wanted = max(least or HEARD, DENIED if sentence.denies_within(clause) else 0)
         if clause.role not in _CLAIMING or best in NO_CAUSE or shares[best] < wanted:
@@ -75,12 +75,7 @@ def spoken(sentence: Sentence, least: int = 0) -> list[Evidence]:
 
 def is_fine(sentence: Sentence, clause: Clause) -> bool:
     """Whether a clause says that what it speaks of is in order."""
-    return _share_of_order(tuple(sentence.words_of(clause))) >= FINE
-
-
-@functools.lru_cache(maxsize=4096)
-def _share_of_order(words: tuple[str, ...]) -> int:
-    return order().shares(words).get("fine", 0)
+    return fine_in(sentence.words_of(clause)) >= FINE
 
 
 def in_order(sentence: Sentence) -> tuple[str, ...]:
@@ -104,7 +99,7 @@ def speaks_of(parsed: Sequence[Sentence]) -> dict[str, int]:
     for sentence in parsed:
         for clause in sentence.clauses:
             if clause.role in _CLAIMING:
-                for name, share in heard_in(tuple(sentence.words_of(clause))).items():
+                for name, share in heard_in(sentence.words_of(clause)).items():
                     found[name] = found.get(name, 0) + share
     return found
 

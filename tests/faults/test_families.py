@@ -46,3 +46,9 @@ def test_every_mechanism_has_a_fault_with_a_case_and_every_case_is_one_of_the_fa
 @pytest.mark.parametrize(("family", "sentence", "right"), SAID)
 def test_words_are_claimed_by_who_says_them(family: str, sentence: str, right: bool) -> None:
     assert (family in claimed(sentence.lower())) is right
+
+
+def test_what_is_drawn_is_what_the_mechanism_takes() -> None:
+    spec = registry.load("pid_exhaustion")
+    with pytest.raises(ValueError, match=r"draws: children: 2000\.0 is nothing that process_litter takes"):
+        registry.FaultSpec.model_validate(spec.model_dump() | {"draws": {"children": {"mild": 20, "worst": 2000}}})

@@ -38,6 +38,8 @@ TIMEOUT, REJECTED, ERROR, REFUSED = range(4)
 _NAMES = ("timeout", "rejected", "error")
 #: A jittered delay is spread over so many instants of equal weight.
 _SPREAD = 8
+#: Who was answered early is looked for among so many cohorts first.
+_NEAR = 64
 #: The longest delay that the ring of delays holds, in ticks; longer ones are cut.
 _LONGEST = 20_000
 
@@ -330,12 +332,12 @@ class Callers:
         Returns:
             All rejected attempts with the repeated ones, and the retries that found another replica.
         """
-        all_, passed = failures.copy(), np.zeros_like(failures)
+        all_, again = failures.copy(), np.zeros_like(failures)
+        part, back = self.may * self.on[REJECTED] * self.direct * self._instant, self._again
         for number in range(self.tries - 1):
-            again = all_[number] * (self.may[number] * self.on[REJECTED] * self.direct[number] * self._instant)
-            all_[number + 1] += again * self._again
-            passed[number] = again * (1.0 - self._again)
-        return all_, passed
+            made = np.multiply(all_[number], part[number], out=again[number])
+            all_[number + 1] += made * back
+        return all_, again * (1.0 - back)
 
     def _fail(self, tick: int, kind: int, failures: Array) -> None:
         if kind == REJECTED and not self.budgets:
@@ -439,9 +441,13 @@ class Callers:
     def answer(self, tick: int, edge: int, amount: float, age: int) -> float:
         """Attempts of about one age were answered in time and leave the ring; how many there were."""
         longest = max(1, int(self.layout.timeout_ticks[edge]) - 1)
-        slots = (tick - _nearest_first(longest, min(max(age, 1), longest))) % self.slots
-        inside = np.add.reduce(self.flying[slots, :, edge], axis=1)
-        before = np.cumsum(inside)
+        ages = _nearest_first(longest, min(max(age, 1), longest))
+        for most in (_NEAR, longest):  # who is so near is nearly always enough
+            slots = (tick - ages[:most]) % self.slots
+            inside = np.add.reduce(self.flying[slots, :, edge], axis=1)
+            before = np.cumsum(inside)
+            if before[-1] >= amount:
+                break
         gone = np.minimum(np.maximum(amount - (before - inside), 0.0), inside)
         some = gone > 0.0
         slots, gone, inside = slots[some], gone[some], inside[some]
@@ -475,18 +481,8 @@ class Callers:
             self._broken = np.zeros(layout.edges)
         fast = kernels_for(layout.lanes)
         if fast is not None:
-            fast.break_off(
-                tick,
-                edges,
-                ages,
-                amounts,
-                layout.timed,
-                layout.timeout_ticks,
-                self._broken,
-                self.flying,
-                self.open,
-                mix,
-            )
+            places = layout.timed, layout.timeout_ticks, self._broken
+            fast.break_off(tick, edges, ages, amounts, *places, self.flying, self.open, mix)
             return
         timed = layout.timed[edges]
         alive = ~timed | (ages < layout.timeout_ticks[edges])

@@ -273,13 +273,14 @@ class Outcomes:
         q = np.minimum(np.maximum(self.quality, 0.0), 1.0)
         fail = 1.0 - q
         attempts = np.ones(layout.edges)
-        power = fail.copy()
-        for number in range(1, layout.max_attempts):
-            more = number < layout.attempts
-            if not (more & (power > 1e-9)).any():
-                break
-            attempts = attempts + np.where(more, power, 0.0)
-            power = power * fail
+        if layout.max_attempts > 1:
+            # one row for each further attempt; products and sums go from the first to the last
+            power = np.multiply.accumulate(np.broadcast_to(fail, (layout.max_attempts - 1, layout.edges)), axis=0)
+            more = np.arange(1, layout.max_attempts)[:, None] < layout.attempts
+            going: Flags = np.logical_or.reduce(more & (power > 1e-9), axis=1)
+            last = len(going) if going.all() else int(going.argmin())
+            terms = np.where(more[:last], power[:last], 0.0)
+            attempts = np.add.accumulate(np.concatenate((attempts[None, :], terms)), axis=0)[-1]
         once = np.where(layout.timed, q * self.latency + fail * self.period, self.latency)
         return attempts * once
 

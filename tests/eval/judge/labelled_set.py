@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from simcluster import tasks
+from simcluster.eval.interventions.grade import params_of
 from simcluster.eval.judge.judge import Beside
 from simcluster.eval.statistics import cohen_kappa
 from simcluster.tasks.model import Task, Truth, _replace
@@ -111,7 +112,7 @@ def _of_task(task_id: str) -> Case:
     task = resolved(task_id)
     lasting = [one for one in causes(task.incident, task.namespace) if one.lasting]
     own = frozenset(name for one in lasting for name in _meant(one.ref.name, task.app))
-    beside = Beside(frozenset(), frozenset(one.family for one in lasting), own)
+    beside = Beside(frozenset(), frozenset(one.family for one in lasting), own, params_of(task))
     return Case(task_id, "", "", "", "", task.truth, _there(task.app, task.truth), beside)
 
 
@@ -128,20 +129,21 @@ def first_contact(name: str = "first_contact") -> tuple[Case, ...]:
     return tuple(
         blank._replace(label=label, why=str(number), text=text)
         for incident, entry in yaml.safe_load(path.read_text(encoding="utf-8")).items()
-        for blank in [of[incident] if incident in of and "victims" not in entry else _met(incident, entry)]
+        for blank in [of[incident] if incident in of and "victims" not in entry else met(incident, entry)]
         for label, texts in entry.items()
         if label in LABELS
         for number, text in enumerate(texts)
     )
 
 
-def _met(task_id: str, entry: dict[str, Any]) -> Case:
+def met(task_id: str, entry: dict[str, Any]) -> Case:
     """A case of a task without a text, with the truth and the victims that an entry tells."""
     blank = _of_task(task_id)
     if "truth" in entry:
         truth = Truth.model_validate(entry["truth"])
         blank = blank._replace(
-            truth=truth, beside=Beside(frozenset(), blank.beside.families, frozenset([truth.ref.name, *truth.scope]))
+            truth=truth,
+            beside=blank.beside._replace(victims=frozenset(), own=frozenset([truth.ref.name, *truth.scope])),
         )
     return blank._replace(beside=blank.beside._replace(victims=frozenset(entry.get("victims", ()))))
 

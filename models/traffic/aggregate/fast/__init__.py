@@ -20,7 +20,7 @@ from types import ModuleType
 #: What the environment may say.
 SWITCH = "SIMCLUSTER_ACCELERATOR"
 #: With fewer lanes compiled loops gain less than it costs to load them, unless they are asked for so often.
-FEW_LANES, OFTEN = 48, 2000
+FEW_LANES, OFTEN = 48, 3000
 _OFF, _ON = ("off", "0", "no", "false"), ("on", "1", "yes", "true")
 
 

@@ -1,5 +1,6 @@
 """With the accelerator and without it runs have the same bits; without numba there is none."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -72,6 +73,15 @@ def patient():
     return described
 
 
+def small():
+    """The same in a quarter of the pods: too few for the accelerator to be loaded at once."""
+    described = patient()
+    for service, replicas in (("front", 2), ("middle", 5), ("leaf", 6)):
+        described["services"][service]["replicas"] = replicas
+    described["load"]["users"]["open"]["rate"] = 625
+    return described
+
+
 def states(run):
     """All arrays of a run, by name."""
     found = {}
@@ -92,10 +102,12 @@ def states(run):
         storm(rate_limit={"rate": 900, "burst": 50}),
         {**storm(), "network": "3ms"},
         patient(),
+        small(),
     ],
-    ids=["plain", "bounded front", "blocking front", "rate limit", "network", "back-off"],
+    ids=["plain", "bounded front", "blocking front", "rate limit", "network", "back-off", "few lanes"],
 )
 def test_every_array_is_the_same_after_every_tick(described, monkeypatch):
+    monkeypatch.setattr(fast, "OFTEN", 0)
     spec = spec_of(described)
     with_, without = AggregateRun(spec, 3), AggregateRun(spec, 3)
     together = 0
@@ -118,6 +130,17 @@ def test_every_array_is_the_same_after_every_tick(described, monkeypatch):
     late = ("timeout", "error")  # of callees, too
     assert any(row.attempts_failed[kind] > 100 for row in result.load["users"] for kind in late), "nothing was judged"
     assert together > 20 or "compiled" not in with_.strategies or not with_.callers._plain
+
+
+@needs_numba
+def test_for_few_lanes_it_is_loaded_when_it_was_asked_for_often(monkeypatch):
+    monkeypatch.setenv(fast.SWITCH, "on")
+    monkeypatch.setattr(fast, "OFTEN", 3)
+    monkeypatch.setattr(fast._Asked, "times", 0)
+    monkeypatch.delitem(sys.modules, f"{fast.__name__}.ticks", raising=False)
+    found = [fast.kernels_for(fast.FEW_LANES - 1) for _ in range(4)]
+    assert found == [None, None, None, fast.kernels()]
+    assert fast.kernels_for(fast.FEW_LANES) is fast.kernels()
 
 
 @needs_numba
