@@ -97,12 +97,8 @@ class Callers:
         #: whether judging may be compiled
         unusual = self.any_leave or len(self.firsts) or self.budgets or not layout.timed.all()
         self._plain = not unusual
-        #: how much more seldom or oftener attempts of each number succeed, where that is known; [number, edge]
+        #: how much more seldom or oftener attempts of each number succeed, where that is known [number, edge]: not compiled then
         self.uneven: Array | None = None
-
-    def follow(self, uneven: Array) -> None:
-        """Which numbers succeed is known; so they are judged one by one."""
-        self.uneven, self._plain = uneven, False
 
     def _policies(self) -> None:
         layout = self.layout

@@ -98,7 +98,7 @@ class AggregateRun(RunState):
         self.followed = Followed(self, withdrawing)
         if self.followed:
             self.outcomes.followed = self.followed
-            self.callers.follow(self.followed.uneven)
+            self.callers.uneven, self.callers._plain = self.followed.uneven, False
         self._withdrawing = withdrawing[~np.isin(withdrawing, self.followed.lanes)]
         in_order = self._withdrawing[~self.queues.lifo[layout.lane_pod[self._withdrawing]]]
         self.outcomes.pressed = Pressed(layout, in_order, self.seed) if len(in_order) else None
