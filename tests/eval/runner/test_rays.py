@@ -16,12 +16,10 @@ import pytest
 from simcluster.eval.runner import RunDirectory, evaluate
 from tests import kiosk
 
-ray = pytest.importorskip("ray")
-rays = pytest.importorskip("simcluster.eval.runner.rays")
-
 
 @pytest.fixture
 def cluster() -> Any:
+    ray = pytest.importorskip("ray")  # it takes a second to import
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     yield
     ray.shutdown()
@@ -60,6 +58,7 @@ def victims() -> list[int]:
 
 @pytest.mark.filterwarnings("default")
 def test_a_lost_worker_costs_no_result_and_none_counts_twice(cluster: None, tmp_path: Path) -> None:
+    rays = pytest.importorskip("simcluster.eval.runner.rays")
     plan = kiosk.plan("noop", "expert", "restarter")
     with RunDirectory(tmp_path / "ray", plan) as directory:
         thread = killed_when(tmp_path / "ray", 1)

@@ -18,7 +18,6 @@ from simcluster.surface.http.authentication import Credentials
 from simcluster.surface.http.door import Turns
 from simcluster.surface.http.kubernetes import KubernetesApi
 
-schemathesis = pytest.importorskip("schemathesis")
 TOKEN = "secret"
 DOCUMENTS = ("api/v1", "apis/apps/v1", "apis/batch/v1", "apis/rbac.authorization.k8s.io/v1", "apis/autoscaling/v2")
 #: Operations of each document, and requests of each, in the quick suite.
@@ -82,6 +81,7 @@ def test_no_operation_of_a_document_is_too_much(server: Asgi, document: str) -> 
 
 def check_document(server: Asgi, document: str, *, whole: bool) -> None:
     """Send requests of some operations of a document, or of all."""
+    schemathesis = pytest.importorskip("schemathesis")
     code, body = server.ask("GET", f"/openapi/v3/{document}", {})
     assert code == 200
     schema = schemathesis.openapi.from_dict(json.loads(body))
