@@ -93,9 +93,8 @@ def questioned(reading: Reading, truth: Truth, beside: Beside) -> DiagnosisVerdi
     if beside.params is None or reading.empty or reading.unread or not reading.parsed:
         return found
     last = last_word(reading, asked.known(), asked.signs(found))
-    if last.says == "unclear":
-        return replace(found, unclear=last.why, last=last.says, why=last.why)
-    return replace(found, unclear="", last=last.says, why=last.why)
+    doubt = {"right": "", "unclear": last.why, "wrong": found.unclear}[last.says]
+    return replace(found, unclear=doubt, last=last.says, why=last.why)
 
 
 _Decided = list[tuple[bool, str]]
