@@ -97,7 +97,7 @@ class Callers:
         #: whether judging may be compiled
         unusual = self.any_leave or len(self.firsts) or self.budgets or not layout.timed.all()
         self._plain = not unusual
-        #: how much more seldom or oftener attempts of each number succeed, where that is known [number, edge]: not compiled then
+        #: how much more seldom or oftener attempts of each number succeed, where known [number, edge]: not compiled
         self.uneven: Array | None = None
 
     def _policies(self) -> None:
