@@ -201,7 +201,8 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
                 found["selector"] = marks | {"label": in_quotes({_key_of(fact): fact.after})}
             callers = _callers(world, task.namespace, stored)
             found |= {"route": marks | callers} if callers else {}
-        if fact.path.endswith("limits.cpu") and fact.after is not None:
+        alone = all(".resources" in each.path for each in changed)  # who gives CPU mends nothing else
+        if fact.path.endswith("limits.cpu") and fact.after is not None and alone:
             found["cpu"] = marks
     respelled = _respelled(stored, changed, task.namespace)
     if respelled is not None:
