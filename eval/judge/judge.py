@@ -15,6 +15,7 @@ from simcluster.eval.judge.lastword import last_word
 from simcluster.eval.judge.matching import claimed
 from simcluster.eval.judge.reading import Reading, Stated, read
 from simcluster.eval.judge.signs import Known, held_against
+from simcluster.eval.judge.substance import says_something
 from simcluster.eval.judge.values import contradicts, says_value
 from simcluster.eval.judge.verdicts import QUESTIONS, DiagnosisVerdict, QuestionAnswer
 from simcluster.eval.judge.vocabulary import vocabulary, words
@@ -60,9 +61,12 @@ def judge(
 
 
 def reading_of(answer: str | Mapping[str, Any] | None, inventory: Sequence[str]) -> Reading:
-    """What an answer of any form says: that of its claims, or that of its text."""
+    """What an answer of any form says: that of its claims, or that of its text; of names alone, no kind of cause."""
     there = tuple(dict.fromkeys(inventory))
-    return read_claims(answer, there) or read(answer or "", there)
+    reading = read_claims(answer, there) or read(answer or "", there)
+    if reading.parsed and not says_something(reading.parsed):
+        reading.stated, reading.follows, reading.spoken = [], [], []
+    return reading
 
 
 class Beside(NamedTuple):
@@ -90,7 +94,7 @@ def questioned(reading: Reading, truth: Truth, beside: Beside) -> DiagnosisVerdi
         decided = [*asked.localization(), *asked.characterization(), *asked.scope()]
     answers = tuple(QuestionAnswer(*question, *result) for question, result in zip(QUESTIONS, decided, strict=True))
     found = DiagnosisVerdict(answers, asked.unclear())
-    if beside.params is None or reading.empty or reading.unread or not reading.parsed:
+    if beside.params is None or reading.empty or reading.unread or not says_something(reading.parsed):
         return found
     last = last_word(reading, asked.known(), asked.signs(found))
     doubt = {"right": "", "unclear": last.why, "wrong": found.unclear}[last.says]

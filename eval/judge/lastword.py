@@ -25,6 +25,11 @@ _SHOWN_MAX = 4
 WORDS = "wording"
 #: That which says whether the rules pass it.
 PASSED = "rules pass"
+#: What no weighing outvotes: signs that have to be there, or not, each with so much; and what is said then.
+_TWO = ("other families", "blamed besides", "foreign accused")
+_NOTHING = ("right most", "keys said", "told words")
+#: Below such a share nothing speaks of the right kind of cause.
+_HEARD_LEAST = 100
 
 
 class LastWord(NamedTuple):
@@ -156,8 +161,23 @@ def last_word(reading: Reading, known: Known, rules: Mapping[str, int]) -> LastW
     score, alone = learned.says({**found, WORDS: learned.of_words(worded)})
     wanted = learned.accept if rules[PASSED] else learned.overturn
     says: Outcome = "right" if score >= wanted else "wrong" if score < wanted - learned.refuse else "unclear"
+    doubt = _doubt(found)
+    if says == "right" and doubt:
+        return LastWord(score, "unclear", doubt)
     params = alone[:_SHOWN_MAX] if says != "right" else alone[: -_SHOWN_MAX - 1 : -1]
     named = ", ".join(
         f"{name} ({found.get(name, learned.of_words(worded) if name == WORDS else 0)})" for _, name in params
     )
     return LastWord(score, says, f"weighed {score / UNIT:+.1f}; {'for' if says == 'right' else 'against'} it: {named}")
+
+
+def _doubt(found: Mapping[str, int]) -> str:
+    """Why a text cannot be right however it is weighed; empty if it can be.
+
+    >>> _doubt({"other families": 1, "blamed besides": 2, "foreign accused": 1, "right most": 900})
+    'it gives a second cause, of another kind, to a component of its own'
+    """
+    if all(found.get(name, 0) > 0 for name in _TWO):
+        return "it gives a second cause, of another kind, to a component of its own"
+    most, *told = (found.get(name, 0) for name in _NOTHING)
+    return "" if most >= _HEARD_LEAST or any(told) else "it names components and nothing that was changed"

@@ -118,9 +118,9 @@ def _with_sheet(row: Row) -> Row:
 
 def _with_difficulty(row: Row) -> Row:
     """A task with how hard it is for reference agents, 0 to 1; None: not measured."""
-    from simcluster.eval.report.difficulty import difficulty, measured
+    from simcluster.eval.report.scores import difficulty
 
-    return {**row, "difficulty": difficulty(measured().get(row["id"], {}))}
+    return {**row, "difficulty": difficulty(row["id"])}
 
 
 def _families(library: Library) -> list[Row]:

@@ -29,18 +29,23 @@ from simcluster.eval.judge import lastword
 from simcluster.eval.judge.judge import Asked, questioned, reading_of
 from simcluster.eval.judge.lastword import PASSED, UNIT, WORDS, Model, Tree, evidence, parsed
 from simcluster.eval.statistics import cohen_kappa
+from tests.eval.judge.composed import composed
 from tests.eval.judge.labelled_set import Case, cases, first_contact, met, resolved
 
 #: Sets for which the rules were not mended, and how much a text of the others counts.
-FRESH = ("seventeenth_contact", "eighteenth_contact", "nineteenth_contact")
+_NUMBERS = """seventeenth eighteenth nineteenth twentieth twentyfirst twentysecond twentythird twentyfourth twentyfifth
+    twentysixth"""
+FRESH = tuple(f"{number}_contact" for number in _NUMBERS.split())
 MENDED = 0.3
+#: Texts made of others, and how much one counts: they are many, and by nobody's hand.
+COMPOSED, MADE = "composed", 0.3
 #: How much the wording of a reference diagnosis counts: it is right by definition.
 REFERENCE = 3.0
 #: A wording counts if it stands in so many texts; penalties of weights; rounds of optimisation.
-_SEEN, _WORDS_PENALTY, _PENALTY, _STEPS = 3, 0.1, 20.0, 40
+_SEEN, _WORDS_PENALTY, _PENALTY, _STEPS = 6, 0.1, 20.0, 40
 _FOLDS = 3
 #: Trees: how many, how deep, how fast, of how many of the signs each chooses, penalty, the least that a leaf holds.
-_TREES, _DEPTH, _RATE, _CHOSEN, _LEAF_PENALTY, _LEAF_LEAST = 150, 3, 0.08, 0.15, 5.0, 8.0
+_TREES, _DEPTH, _RATE, _CHOSEN, _LEAF_PENALTY, _LEAF_LEAST = 300, 5, 0.08, 0.15, 5.0, 8.0
 _CUTS = 16
 #: Signs of who wrote a text, not of what it says.
 _STYLE = frozenset(["words", "sentences", "clauses", "digits", "foreign letters"])
@@ -83,6 +88,10 @@ def gathered(cache: Path | None) -> list[Row]:
         return found
     sets = {name: list(first_contact(name)) for name in contacts()}
     sets |= {"labelled": [case for case in cases() if case.half == "tuned"], "reference": reference()}
+    apps = {task_id: tasks.load(task_id).app for task_id in tasks.ids()}
+    sets |= {
+        f"{COMPOSED} {name}": composed([case for case in sets[name] if case.incident in apps], apps) for name in FRESH
+    }
     found = [row for name, over in sets.items() for case in over for row in _row(name, case)]
     if cache is not None:
         cache.write_bytes(pickle.dumps([tuple(row) for row in found]))
@@ -95,7 +104,7 @@ def _row(name: str, case: Case) -> list[Row]:
         return []
     beside = case.beside
     rules = Asked(reading, case.truth, beside)
-    by_rule = questioned(reading, case.truth, beside._replace(summary=None))
+    by_rule = questioned(reading, case.truth, beside._replace(params=None))
     signs, words = evidence(reading, rules.known(), rules.signs(by_rule))
     return [Row(name, case.label == "right", signs, words)]
 
@@ -129,10 +138,14 @@ def texts_of(rows: Sequence[Row]) -> Texts:
         np.array([[row.signs.get(kind, 0) for kind in kinds] for row in rows], dtype=np.int64),
         kinds,
         np.array([row.right for row in rows], dtype=float),
-        np.array([1.0 if row.name in FRESH else MENDED for row in rows]),
+        np.array([_counts(row.name) for row in rows]),
         np.array([row.name for row in rows]),
-        np.array([1.0 if row.name in FRESH else REFERENCE if row.name == "reference" else MENDED for row in rows]),
+        np.array([REFERENCE if row.name == "reference" else _counts(row.name) for row in rows]),
     )
+
+
+def _counts(name: str) -> float:
+    return 1.0 if name in FRESH else MADE if name.startswith(COMPOSED) else MENDED
 
 
 def _linear(given: Any, right: Any, counts: Any, penalty: float) -> Any:
@@ -274,7 +287,7 @@ def measured(rows: Sequence[Row], texts: Texts) -> list[Met]:
     """Each text of a fresh set by what was learned without its set."""
     found = []
     for name in FRESH:
-        model = parsed("\n".join(learned(texts, texts.sets != name)) + "\n")
+        model = parsed("\n".join(learned(texts, ~np.isin(texts.sets, [name, f"{COMPOSED} {name}"]))) + "\n")
         over = [row for row in rows if row.name == name]
         both = zip(over, scored(model, over), strict=True)
         found += [Met(name, row.right, bool(row.signs[PASSED]), score) for row, score in both]

@@ -68,6 +68,26 @@ def test_the_reason_stands_there() -> None:
     assert judged(RIGHT).passed, judged(RIGHT).explain()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "recommendation",
+        "Deployment/recommendation",
+        "Root cause: Deployment recommendation is broken.",
+        "Something is wrong with recommendation.",
+    ],
+)
+def test_names_alone_are_no_diagnosis(text: str) -> None:
+    assert not judged(text).passed
+    assert judged(text).last is None
+
+
+def test_a_second_cause_elsewhere_is_one_too_many() -> None:
+    second = "The Service search selects labels that no pod has, so search has no endpoints."
+    verdict = judged(f"1. {RIGHT} 2. {second}")
+    assert not verdict.passed, verdict.explain()
+
+
 @pytest.mark.parametrize("bad", ["a", ".", "aB", "hostPort 9100 ", "'", "`x` ", "recommendation, ", "not "])
 def test_bad_input_is_weighed_soon(bad: str) -> None:
     judged("warm")

@@ -1,4 +1,4 @@
-"""docs/FAULTS.md and docs/SREGYM.md count what there is: `pytest --repin` writes their tables."""
+"""Pages that count what there is: `pytest --repin` writes their tables."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simcluster import tasks
+from simcluster.eval.report import scores
 from simcluster.faults import registry
 from simcluster.tasks.model import Task
 
@@ -44,6 +45,13 @@ def of_problems() -> str:
     return "\n".join(lines) + "\n"
 
 
+def of_scores() -> str:
+    """What reference agents score, by suite and by task."""
+    known = scores.measured()
+    lines = scores.of_suites(known, tasks.suites())
+    return "\n".join([*lines, "", *scores.of_tasks(known, next(iter(known)))]) + "\n"
+
+
 def _by_count(counted: list[tuple[str, int]]) -> list[tuple[str, int]]:
     return sorted(counted, key=lambda one: (-one[1], one[0]))
 
@@ -54,7 +62,9 @@ def _layer(task: Task) -> str:
     return registry.mechanisms()[registry.load(fault).mechanism].sheet.layer
 
 
-@pytest.mark.parametrize(("page", "counted"), [("FAULTS.md", of_faults), ("SREGYM.md", of_problems)])
+@pytest.mark.parametrize(
+    ("page", "counted"), [("FAULTS.md", of_faults), ("SREGYM.md", of_problems), ("SCORES.md", of_scores)]
+)
 def test_a_page_counts_what_there_is(page: str, counted: Callable[[], str], request: pytest.FixtureRequest) -> None:
     path = DOCS / page
     head, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
@@ -62,4 +72,4 @@ def test_a_page_counts_what_there_is(page: str, counted: Callable[[], str], requ
     if request.config.getoption("--repin"):
         path.write_text(f"{head}{BEGIN}{counted()}{END}{tail}", encoding="utf-8")
     else:
-        assert was == counted(), "pytest --repin tests/docs/test_fault_table.py"
+        assert was == counted(), "pytest --repin tests/docs/test_counted_pages.py"
