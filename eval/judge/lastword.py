@@ -179,5 +179,5 @@ def _doubt(found: Mapping[str, int]) -> str:
     """
     if all(found.get(name, 0) > 0 for name in _TWO):
         return "it gives a second cause, of another kind, to a component of its own"
-    most, *told = (found.get(name, 0) for name in _NOTHING)
-    return "" if most >= _HEARD_LEAST or any(told) else "it names components and nothing that was changed"
+    most, *named = (found.get(name, 0) for name in _NOTHING)
+    return "" if most >= _HEARD_LEAST or any(named) else "it names components and nothing that was changed"
