@@ -23,8 +23,10 @@ class StealParams(Content):
 
     def of(self, host: Host) -> float:
         """The share of a machine's CPU time that others get."""
+        if self.leaves == 1.0:
+            return self.share
         wanted = host.cpu.asked / host.cpu.capacity
-        return max(self.share, 1.0 - self.leaves * wanted) if wanted and self.leaves < 1.0 else self.share
+        return max(self.share, 1.0 - self.leaves * wanted) if wanted else self.share
 
 
 class CpuSteal(Mechanism):
