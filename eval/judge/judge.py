@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from simcluster.eval.judge.claims import read_claims
+from simcluster.eval.judge.clauses import Known, held_against
 from simcluster.eval.judge.lastword import last_word
 from simcluster.eval.judge.matching import claimed
 from simcluster.eval.judge.reading import Reading, Stated, read
-from simcluster.eval.judge.signs import Known, held_against
 from simcluster.eval.judge.substance import says_something
 from simcluster.eval.judge.values import contradicts, says_value
 from simcluster.eval.judge.verdicts import QUESTIONS, DiagnosisVerdict, QuestionAnswer

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from simcluster.eval.judge.clauses import Known
 from simcluster.eval.judge.reading import Reading
-from simcluster.eval.judge.signs import Known, signs
+from simcluster.eval.judge.signs import signs
 from simcluster.eval.judge.verdicts import Outcome
 from simcluster.eval.judge.wording import wording
 

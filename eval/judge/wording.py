@@ -7,11 +7,12 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
+from simcluster.eval.judge.clauses import Known
 from simcluster.eval.judge.learned import STOP, fine_in, stem
 from simcluster.eval.judge.particulars import Particulars
 from simcluster.eval.judge.reading import Reading
 from simcluster.eval.judge.sentence import Clause, Sentence
-from simcluster.eval.judge.signs import Known, marked
+from simcluster.eval.judge.specifics import marked
 from simcluster.eval.judge.tokens import normal, sentences, tokens
 
 #: Sentences in which nothing is named that are looked at, and clauses of the others.

@@ -94,8 +94,8 @@ class Began(NamedTuple):
 
     @property
     def source(self) -> tuple[object, ...]:
-        """What its lines follow from: where calls failed, in one world; where none did, in any."""
-        return self.key, self.t_ns, self.served
+        """What its lines follow from: where no call failed, in any world; where some did, in one."""
+        return self.key, self.t_ns, self.span_ns, self.served
 
     def logs(self) -> Iterator[tuple[LogTemplate, ...]]:
         """What its requests print."""

@@ -120,7 +120,19 @@ def _is_environ(node: ast.expr) -> bool:
 
 
 def _computed(node: ast.expr, known: Mapping[str, object], variables: Mapping[str, str]) -> object:
-    """A value that is known before the script runs; None if it is not. Raises KeyError: a variable is not set."""
+    """A value that is known before the script runs; None if it is not, is longer than a script, or lies too deep.
+
+    Raises:
+        KeyError: a variable is not set.
+    """
+    try:
+        value = _value(node, known, variables)
+    except RecursionError:
+        return None
+    return None if isinstance(value, str | bytes) and len(value) > BYTES_MAX else value
+
+
+def _value(node: ast.expr, known: Mapping[str, object], variables: Mapping[str, str]) -> object:
     read = variable_of(node)
     if read is not None:
         name, default, needed = read

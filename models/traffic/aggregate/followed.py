@@ -162,7 +162,7 @@ class Followed:
     def __init__(self, run: RunState, withdrawing: Index) -> None:
         layout = run.layout
         self._layout, self._next = layout, -1
-        named = run.layout._named  # pods of a live graph come and go; what they hold is carried by counts
+        named = run.layout.pods_named  # pods of a live graph come and go; what they hold is carried by counts
         usual = not named and run.traits.isdisjoint(_UNUSUAL)
         services = self._services(run, withdrawing) if usual else []
         self._pods = [pod for pod in range(layout.pods) if layout.pod_service[pod] in services]

@@ -240,7 +240,7 @@ class _Constants(Shared):
     """What forks of a layout share: all but its cores."""
 
     def __init__(self, layout: Layout) -> None:
-        self.named = {name: value for name, value in vars(layout).items() if name not in ("cores", "_constants")}
+        self._named = {name: value for name, value in vars(layout).items() if name not in ("cores", "_constants")}
 
 
 class Layout:
@@ -255,7 +255,7 @@ class Layout:
     def __init__(self, graph: Graph, tick_ns: int, pods: Mapping[str, Sequence[str]] | None = None) -> None:
         self.graph = graph
         self.tick_ns = tick_ns
-        self._named = pods or {}
+        self.pods_named = pods or {}
         self._pods()
         self._edges()
         self._lanes()
@@ -267,7 +267,7 @@ class Layout:
 
     def __setstate__(self, state: tuple[_Constants, Array]) -> None:
         self._constants, self.cores = state
-        self.__dict__.update(self._constants.named)
+        self.__dict__.update(self._constants._named)
 
     def _pods(self) -> None:
         graph, spec = self.graph, self.graph.spec
@@ -281,7 +281,7 @@ class Layout:
             self.first_pod[service] = len(self.pod_service)
             self.replicas[service] = spec.services[name].replicas
             self.pod_service += [service] * self.replicas[service]
-            self.pod_names += self._named.get(name) or [f"{name}/{i}" for i in range(self.replicas[service])]
+            self.pod_names += self.pods_named.get(name) or [f"{name}/{i}" for i in range(self.replicas[service])]
         count = len(self.pod_service)
         self.pods = count
         self.servers = np.ones(count)

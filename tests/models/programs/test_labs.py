@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import simcluster
-from simcluster.models.programs.python import to_shell
+from simcluster.models.programs.python import served, to_shell
 
 CONFIGURATION = {
     "good.conf": 'server { listen 8081; location / { return 200 "hi $hostname\\n"; } location /api/ '
@@ -286,3 +286,8 @@ def test_a_cluster_with_them_can_be_forked() -> None:
 )
 def test_hostile_scripts_fail_in_their_own_words(text: str) -> None:
     assert to_shell(text, "<string>")
+
+
+@pytest.mark.parametrize("text", ["a = 'xxxxxxxx'\n" + "a = a + a\n" * 60, "a = " + "+".join(["'x'"] * 2000) + "\n"])
+def test_what_a_script_computes_is_no_longer_than_a_script(text: str) -> None:
+    assert served(text + "s = HTTPServer(('', 8080), H)\ns.serve_forever()") in ((8080, 200, ""), None)

@@ -116,24 +116,31 @@ def take_away(tables: dict[str, Table], name: str, gone: Sequence[Row]) -> None:
     Raises:
         Refused: needed (table, constraint, whose it is, keys, values, its columns).
     """
-    for child, table in tables.items():
-        for ref in (one for one in table.references if one.table == name):
-            lost = [_values(row, ref.keys) for row in gone]
-            kept, hit = list[Row](), list[Row]()
-            for row in table.rows:
-                own = _values(row, ref.columns)
-                (hit if None not in own and own in lost else kept).append(row)
-            if not hit:
-                continue
-            if ref.gone == "CASCADE":
-                table.rows = kept
-                take_away(tables, child, hit)
-            elif ref.gone == "SET NULL":
-                for row in hit:
-                    row.update(dict.fromkeys(ref.columns))
-            else:
-                values = _shown(_values(hit[0], ref.columns))
-                raise Refused("needed", name, ref.name, child, ", ".join(ref.keys), values, ", ".join(ref.columns))
+    lost = [(name, gone)]
+    while lost:
+        name, gone = lost.pop()
+        for child, table in tables.items():
+            for ref in (one for one in table.references if one.table == name):
+                kept, hit = _parted(table.rows, ref, gone)
+                if hit and ref.gone == "CASCADE":
+                    table.rows = kept
+                    lost.append((child, hit))
+                elif hit and ref.gone == "SET NULL":
+                    for row in hit:
+                        row.update(dict.fromkeys(ref.columns))
+                elif hit:
+                    values = _shown(_values(hit[0], ref.columns))
+                    raise Refused("needed", name, ref.name, child, ", ".join(ref.keys), values, ", ".join(ref.columns))
+
+
+def _parted(rows: Sequence[Row], ref: Reference, gone: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Rows that refer to none of those that are gone, and those that do."""
+    keys = [_values(row, ref.keys) for row in gone]
+    kept, hit = list[Row](), list[Row]()
+    for row in rows:
+        own = _values(row, ref.columns)
+        (hit if None not in own and own in keys else kept).append(row)
+    return kept, hit
 
 
 def vet_moved(tables: dict[str, Table], name: str, before: Row, after: Row) -> None:

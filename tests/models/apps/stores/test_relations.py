@@ -174,3 +174,13 @@ def test_with_names_rows_for_one_statement(text: str, rows: list[list[object]]) 
     made = relations()
     assert made.execute(text).rows == rows
     assert made.execute("select count(*) from t").rows == [[3]]
+
+
+def test_a_long_chain_of_rows_goes_with_its_first() -> None:
+    made = relations()
+    made.execute("create table link (id int primary key, before int references link(id) on delete cascade)")
+    made.execute("insert into link values (0, null)")
+    for number in range(1, 1200):
+        made.execute(f"insert into link values ({number}, {number - 1})")
+    made.execute("delete from link where id = 0")
+    assert made.execute("select count(*) from link").rows == [[0]]
