@@ -95,6 +95,6 @@ def held_against(
     also: Collection[str] = (),
 ) -> Known:
     """What is so, ready to hold texts against it; `also` are other kinds of cause at work in the same incident."""
-    given = particulars([*params, *truth.details.items()])
+    given = particulars([*params, *truth.details.items()], truth.faults)
     allowed = {family, *vocabulary().families[family].consequences, *also}
     return Known(truth, family, own, victims, given, allowed, sorted({*also} - {family}))

@@ -87,10 +87,13 @@ class Model(NamedTuple):
     signs: Sequence[Sign]
     trees: Sequence[Tree]
 
-    def of_words(self, given: Iterable[str]) -> int:
-        """What wordings say together, in hundredths of a logit."""
-        known = [self.words[one] for one in given if one in self.words]
-        return (self.words_base + sum(known) * UNIT // max(1, math.isqrt(len(known) * UNIT * UNIT))) // 10  # integers
+    def of_words(self, given: Iterable[Iterable[str]]) -> int:
+        """What wordings of all sorts say together, in hundredths of a logit."""
+        said = self.words_base
+        for sort in given:
+            known = [self.words[one] for one in sort if one in self.words]
+            said += sum(known) * UNIT // max(1, math.isqrt(len(known) * UNIT * UNIT))  # integers
+        return said // 10
 
     def says(self, given: Mapping[str, int]) -> tuple[int, list[tuple[int, str]]]:
         """The score of signs, and what each says by itself, the most against it first."""
@@ -144,7 +147,7 @@ def model() -> Model:
     return parsed(Path(__file__).with_name("lastword.txt").read_text(encoding="utf-8"))
 
 
-def evidence(reading: Reading, known: Known, rules: Mapping[str, int]) -> tuple[dict[str, int], list[str]]:
+def evidence(reading: Reading, known: Known, rules: Mapping[str, int]) -> tuple[dict[str, int], list[list[str]]]:
     """All signs of a text but its wording, and that."""
     return {**rules, **signs(reading, known)}, wording(reading, known)
 

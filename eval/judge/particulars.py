@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from simcluster.eval.judge.learned import stem
 from simcluster.eval.judge.values import amounts
 
 #: Leaves of parameters that are looked at, and characters of each.
@@ -23,6 +24,8 @@ _PLAIN_STEPS = """spec template metadata containers labels annotations data valu
 _PLAIN = frozenset(_PLAIN_STEPS.split())
 _STEP = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _LETTERS_MIN = 2
+#: Words of which names are made: `storageClassName`, `one_way`.
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 class Particulars(NamedTuple):
@@ -33,12 +36,14 @@ class Particulars(NamedTuple):
         pieces: what values are made of.
         keys: steps of paths and names of settings.
         numbers: amounts among them.
+        parts: stems of the words of which all names are made.
     """
 
     whole: frozenset[str] = frozenset()
     pieces: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
     numbers: tuple[float, ...] = ()
+    parts: frozenset[str] = frozenset()
 
 
 def leaves(given: Any) -> list[tuple[str, str]]:
@@ -60,13 +65,15 @@ def leaves(given: Any) -> list[tuple[str, str]]:
     return found
 
 
-def particulars(given: Iterable[tuple[str, str]]) -> Particulars:
-    """Words and amounts of paths and values."""
+def particulars(given: Iterable[tuple[str, str]], faults: Iterable[str] = ()) -> Particulars:
+    """Words and amounts of paths and values; of the names of faults the parts alone."""
     whole: set[str] = set()
     pieces: set[str] = set()
     keys: set[str] = set()
     numbers: list[float] = []
+    parts = {stem(part) for fault in faults for part in fault.split("_")}
     for key, value in given:
+        parts |= {stem(part.lower()) for part in _PART.findall(f"{key} {value}")}
         keys |= {step.lower() for step in _STEP.findall(key)}
         words = [word.strip(".:-/").lower() for word in _CUT.split(value)]
         words = [word for word in words if word]
@@ -77,4 +84,6 @@ def particulars(given: Iterable[tuple[str, str]]) -> Particulars:
             numbers += found
         if key.endswith("_ms"):
             numbers += [one / 1000 for one in amounts(value)]
-    return Particulars(frozenset(whole), frozenset(pieces | whole), frozenset(keys - _PLAIN), tuple(numbers))
+    return Particulars(
+        frozenset(whole), frozenset(pieces | whole), frozenset(keys - _PLAIN), tuple(numbers), frozenset(parts)
+    )

@@ -116,5 +116,15 @@ def amounts(text: str) -> list[float]:
     return found + [float(number) for number, word in enumerate(named) if re.search(rf"\b{word}\b", text)]
 
 
+def amount_at(text: str, at: int) -> float | None:
+    """The number that begins at a place of a normalised text, in base units.
+
+    >>> amount_at("lost 85 % of them", 5), amount_at("850ms", 0)
+    (0.85, 0.85)
+    """
+    found = _QUANTITY.match(text, at)
+    return float(found[1]) * _SCALE[found[2] or ""] if found else None
+
+
 def _same(one: float, other: float) -> bool:
     return abs(one - other) <= 1e-9 * max(abs(one), abs(other))

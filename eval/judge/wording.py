@@ -4,51 +4,69 @@ right cause, and of others."""
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from simcluster.eval.judge.clauses import Known
+from simcluster.eval.judge.clauses import FINE, Known
 from simcluster.eval.judge.learned import STOP, fine_in, stem
 from simcluster.eval.judge.particulars import Particulars
 from simcluster.eval.judge.reading import Reading
 from simcluster.eval.judge.sentence import Clause, Sentence
 from simcluster.eval.judge.specifics import marked
-from simcluster.eval.judge.tokens import normal, sentences, tokens
+from simcluster.eval.judge.tokens import Token, normal, sentences, tokens
+from simcluster.eval.judge.values import amount_at
 
-#: Sentences in which nothing is named that are looked at, and clauses of the others.
-_REST_MAX, _CLAUSES_MAX = 40, 160
-#: A clause says from such a share on, in thousandths, that all is in order.
-_FINE = 700
-_DIGITS = re.compile(r"\d+(?:[.,]\d+)*[a-z]{0,6}")
-_LETTERS_MIN = 4
+#: Sentences in which nothing is named that are looked at, clauses of the others, and characters of a sentence.
+_REST_MAX, _CLAUSES_MAX, _SENTENCE_MAX = 40, 160, 600
+#: In front of what is said to be in order, or not so.
+_DENIED = "~"
+#: In front of words that are among those of which the faults are made, and of those that may be and are not.
+TOLD, UNTOLD = "+", "-"
 
 
-def wording(reading: Reading, known: Known) -> list[str]:
-    """What counts of the words of a text, each once: stems and pairs, by themselves, with the family and the fault."""
+def wording(reading: Reading, known: Known) -> list[list[str]]:
+    """What counts of the words of a text, each once, by sort: stems, pairs, both with the family, stems with the fault,
+    and whether they are of the words of the record of what was changed."""
     names = marked(reading.raw)
-    found: dict[str, None] = {}
-    for words, fine in _clauses(reading, known, names):
-        found |= dict.fromkeys(f"~{word}" if fine else word for word in words)
-        found |= {f"{one} {other}": None for one, other in itertools.pairwise(words)}
-    faults = known.truth.faults[:1]
-    crossed = [f"{known.family}|{word}" for word in found]
-    crossed += [f"{fault}||{word}" for fault in faults for word in found if " " not in word]
-    return [*found, *crossed]
+    alone: dict[str, None] = {}
+    pairs: dict[str, None] = {}
+    told: dict[str, None] = {}
+    parts = known.params.parts
+    for words, denied in _clauses(reading, known, names):
+        before = _DENIED if denied else ""
+        alone |= dict.fromkeys(before + word for word in words)
+        pairs |= {f"{before}{one} {other}": None for one, other in itertools.pairwise(words)}
+        told |= {f"{before}{TOLD if word in parts else UNTOLD}{word}": None for word in words if word.isalpha()}
+    family, fault = known.family, "".join(known.truth.faults[:1])
+    return [
+        [*alone],
+        [*pairs],
+        [f"{family}|{word}" for word in alone],
+        [f"{family}|{pair}" for pair in pairs],
+        [f"{fault}||{word}" for word in alone] if fault else [],
+        [*told],
+    ]
 
 
 def _clauses(reading: Reading, known: Known, names: frozenset[str]) -> Iterator[tuple[list[str], bool]]:
-    """Words of each clause, and whether it says that all is in order."""
+    """Words of each clause, and whether it says that all is in order, or denies it."""
     left = _CLAUSES_MAX
     for sentence in reading.parsed:
         for clause in sentence.clauses:
             if left:
                 left -= 1
-                fine = fine_in(sentence.words_of(clause)) >= _FINE
-                yield list(_words(sentence, clause, known, names)), fine or clause.role in ("denied", "void")
+                yield list(_words(sentence, clause, known, names)), _is_denied(sentence, clause)
     read = {one.text for one in reading.parsed}
     rest = [one for one in sentences(normal(reading.raw)) if one not in read]
     for one in rest[:_REST_MAX]:
-        yield list(_plain((token.text for token in tokens(one[:600])), known.params, names)), False
+        found = tokens(one[:_SENTENCE_MAX])
+        fine = fine_in(tuple(token.text for token in found)) >= FINE
+        yield list(_plain(one, found, known.params, names)), fine
+
+
+def _is_denied(sentence: Sentence, clause: Clause) -> bool:
+    if clause.role in ("denied", "void") or fine_in(sentence.words_of(clause)) >= FINE:
+        return True
+    return sentence.denies_within(clause) or sentence.acquits_within(clause)
 
 
 def _words(sentence: Sentence, clause: Clause, known: Known, names: frozenset[str]) -> Iterator[str]:
@@ -58,29 +76,52 @@ def _words(sentence: Sentence, clause: Clause, known: Known, names: frozenset[st
     while at < clause.end:
         mention = named.get(at)
         if mention is None:
-            yield from _plain((sentence.found[at].text,), known.params, names)
+            yield from _plain(sentence.text, sentence.found[at : at + 1], known.params, names)
         else:
-            name = mention.name
-            yield (
-                "$own"
-                if name in known.own
-                else "$victim"
-                if name in known.victims
-                else "$told"
-                if name.lower() in known.params.pieces
-                else "$other"
-            )
+            yield _part_of(mention.name, known)
         at = at + 1 if mention is None else max(mention.end, at + 1)
 
 
-def _plain(given: Iterable[str], params: Particulars, names: frozenset[str]) -> Iterator[str]:
-    for text in given:
-        if _DIGITS.fullmatch(text):
-            yield "#told" if text in params.pieces else "#other"
-        elif text in names:
-            yield "$mark" if text in params.pieces or text in params.keys else "$nomark"
-            yield stem(text)
-        elif text not in STOP:
-            yield stem(text)
-            if len(text) > _LETTERS_MIN and (text in params.pieces or text in params.keys):
-                yield "$said"
+def _part_of(name: str, known: Known) -> str:
+    """What a component is in the incident: the origin, one that the faults were told of, a victim."""
+    if name in known.own:
+        return "$own"
+    told = name.lower() in known.params.pieces
+    if name in known.victims:
+        return "$both" if told else "$victim"
+    return "$told" if told else "$other"
+
+
+def _plain(text: str, given: Sequence[Token], params: Particulars, names: frozenset[str]) -> Iterator[str]:
+    for token in given:
+        word = token.text
+        if word[0].isdigit():
+            yield "#told" if _is_told(text, token, params) else "#other"
+        elif word in names:
+            yield "$mark" if word in params.pieces or word in params.keys else "$nomark"
+            yield stem(word)
+        elif word not in STOP:
+            yield stem(word)
+
+
+def _is_told(text: str, token: Token, params: Particulars) -> bool:
+    """Whether an amount, with the unit behind it, is one that the faults were told."""
+    if token.text in params.pieces:
+        return True
+    found = amount_at(text, token.start)
+    return found is not None and any(_same(found, other) for other in params.numbers)
+
+
+def _same(one: float, other: float) -> bool:
+    return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
+
+
+def kept(words: Iterable[str]) -> frozenset[str]:
+    """Of words told or not those that are told in some text: others say nothing.
+
+    >>> sorted(kept(["+port", "-port", "-pod", "~-port"]))
+    ['+port', '-port', '~-port']
+    """
+    given = frozenset(words)
+    there = {word.lstrip(_DENIED)[1:] for word in given if word.lstrip(_DENIED)[0] == TOLD}
+    return frozenset(word for word in given if word.lstrip(_DENIED)[1:] in there)

@@ -30,7 +30,8 @@ NUMBERS: tuple[str, ...] = (
 )
 NUMBERS += ("eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth")
 NUMBERS += ("seventeenth", "eighteenth", "nineteenth", "twentieth", "twentyfirst", "twentysecond", "twentythird")
-NUMBERS += ("twentyfourth", "twentyfifth", "twentysixth")
+NUMBERS += ("twentyfourth", "twentyfifth", "twentysixth", "twentyseventh", "twentyeighth", "twentyninth", "thirtieth")
+NUMBERS += ("thirtyfirst", "thirtysecond", "thirtythird", "thirtyfourth", "thirtyfifth", "thirtysixth", "thirtyseventh")
 CONTACTS = tuple(f"{number}_contact" for number in NUMBERS)
 
 
