@@ -554,18 +554,6 @@ class Callers:
         result: Array = inside
         return result
 
-    def answered(self, tick: int, latency: Array, quality: Array) -> Array:
-        """Of the attempts in flight of edges with a timeout, those that have been answered well and are not judged.
-
-        Args:
-            tick: the next one.
-            latency: of every edge's attempts, in ticks; `quality`: the share of them that succeeds.
-        """
-        ages = (tick - 1 - np.arange(self.slots)) % self.slots + 1
-        there = np.add.reduce(self.flying, axis=1) * (ages[:, None] - 0.5 >= latency)
-        found: Array = np.add.reduce(there, axis=0) * np.minimum(np.maximum(quality, 0.0), 1.0) * self.layout.timed
-        return found
-
     def waiting(self) -> Array:
         """Attempts of every edge that are still to be made, after a failed one."""
         if not self._ring:

@@ -23,6 +23,7 @@ from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.prompt import Foresight
 from simcluster.models.traffic.aggregate.record import Recorder
 from simcluster.models.traffic.aggregate.run import AggregateRun
+from simcluster.models.traffic.aggregate.silence import answered
 from simcluster.models.traffic.aggregate.state import Options
 from simcluster.models.traffic.graph.histogram import Histogram
 from simcluster.models.traffic.graph.result import FAILURES
@@ -391,6 +392,11 @@ class LiveTraffic:
         waits: Array = np.floor(np.minimum(self.engine.queues.wait(), 1e9) * self.tick_ns)
         return waits
 
+    def quality(self) -> Array:
+        """Success of attempts, by edge: of those judged last, and where messages are lost of those sent now."""
+        run = self.engine
+        return np.minimum(run.outcomes.quality, run.call_ok) if run.cuts.any_void else run.outcomes.quality
+
     def under_way(self, tally: Tally) -> UnderWay:
         """What has not ended now.
 
@@ -398,12 +404,11 @@ class LiveTraffic:
             tally: of the time before, by whose attempts Little's law tells where none is followed.
         """
         run = self.engine
-        callers, outcomes = run.callers, run.outcomes
+        callers = run.callers
         waiting = callers.waiting()
         inside = callers.in_flight() - waiting
-        little = tally.edges[0] * outcomes.latency * (self.tick_ns * 1e-9 / max(tally.seconds, 1e-9))
-        answered = callers.answered(run.tick, outcomes.latency, outcomes.quality)
-        early: Array = np.where(inside > 0.0, answered, -little)
+        little = tally.edges[0] * run.outcomes.latency * (self.tick_ns * 1e-9 / max(tally.seconds, 1e-9))
+        early: Array = np.where(inside > 0.0, answered(run), -little)
         attempts = np.maximum(inside - early, 0.0)
         return UnderWay(attempts, attempts + waiting, early)
 

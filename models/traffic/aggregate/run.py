@@ -25,6 +25,7 @@ from simcluster.models.traffic.aggregate.hedges import Hedges
 from simcluster.models.traffic.aggregate.layout import Graph, Layout, Levels
 from simcluster.models.traffic.aggregate.priorities import merge_priorities
 from simcluster.models.traffic.aggregate.queues import REFRESH
+from simcluster.models.traffic.aggregate.silence import silenced
 from simcluster.models.traffic.aggregate.sources import Source
 from simcluster.models.traffic.aggregate.state import Options, RunState
 from simcluster.models.traffic.aggregate.steady import Steady
@@ -284,8 +285,8 @@ class AggregateRun(RunState):
             if len(self._withdrawing):
                 withdraw(self, self._withdrawing, tick)
             if self.cuts.any_void:
-                void = self.cuts.void[expiring, np.arange(self.layout.edges)]
-                share = share * (1.0 - np.where(expiring >= 0, void, 0.0))
+                gone = silenced(self, tick)[expiring, np.arange(self.layout.edges)]
+                share = share * (1.0 - np.where(expiring >= 0, gone, 0.0))
         in_time = np.ones(self.layout.edges)
         if callers.any_leave:
             self.answered = leave(self, self.answered, tick)
@@ -495,6 +496,7 @@ class AggregateRun(RunState):
         """Successes among the youngest cohorts, which are not judged: who was answered before the end."""
         layout, recorder = self.layout, self.recorder
         roots = recorder.roots
+        gone = silenced(self, self.tick)
         for age in range(1, layout.slots):
             begun = self.tick - age
             if begun < 0:
@@ -503,7 +505,7 @@ class AggregateRun(RunState):
             took = self.outcomes.latency[roots]
             inside = np.add.reduce(self.callers.flying[begun % layout.slots], axis=0)[roots]
             amounts = np.where(ripe & (took <= age - 0.5), inside, 0.0)
-            good = amounts * self.outcomes.quality[roots]
+            good = amounts * self.outcomes.quality[roots] * (1.0 - gone[begun % layout.slots, roots])
             recorder.answered((begun + 0.5 + took) * self.tick_ns, good)
         inside = np.add.reduce(self.callers.open, axis=0)[roots]
         last = np.where(layout.timed[roots], 0.0, np.minimum(self.answered[roots], inside))

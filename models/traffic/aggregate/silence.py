@@ -1,0 +1,93 @@
+"""Attempts that nobody will answer well: their message was lost, or that of a call which their callee waits for.
+
+What is lost is known by cohort (`Disruptions.void`). A caller learns of it as its call's time-out expires, but whoever
+asked the caller, and waits no longer than that, never hears anything: of every cohort the share is worked out which
+cannot have been answered well by now, callees before callers. A call that is made again is lost if each of its attempts
+is that should have been answered by now; one that need not succeed holds its caller up until its last time-out.
+
+Approximations: calls are made after the mean wait of now and the mean time of what comes before them; losses of the
+calls of a visit are independent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.models.traffic.aggregate.outcomes import Height, repeated, sums_of
+
+if TYPE_CHECKING:
+    from simcluster.models.traffic.aggregate.state import RunState
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: Attempts of a call looked at.
+_ATTEMPTS = 12
+
+
+def silenced(run: RunState, tick: int) -> Array:
+    """Of every cohort the share that cannot have been answered well before a tick begins [slot of the ring, edge]."""
+    layout, outcomes = run.layout, run.outcomes
+    begun = tick - np.arange(1, layout.slots)
+    gone = (run.cuts.void[begun % layout.slots] * (begun >= 0)[:, None]).T  # [edge, age from 1 tick on]
+    some = gone.any(axis=1)
+    inside = np.minimum(run.queues.wait(), 1e7)[layout.lane_pod] + outcomes.lane_own
+    for height in outcomes.heights:
+        if not height.has_calls or not some[height.called].any():
+            continue
+        before = inside[height.lanes[height.row]] + outcomes.delay[height.called]
+        ended = 1.0 - _lost(run, height.called, np.floor(before + 0.5), gone)
+        all_ = height.all_ended(repeated(ended, layout.times[height.called]), layout.inner, outcomes.branch_share)
+        heard = np.ones((len(height.lanes), gone.shape[1]))
+        heard[height.with_calls] = all_
+        gone[height.edges] = 1.0 - (1.0 - gone[height.edges]) * _together(run, height, heard)
+        some[height.edges] = gone[height.edges].any(axis=1)
+    found = np.zeros((layout.slots, layout.edges))
+    found[begun % layout.slots] = gone.T
+    return found
+
+
+def _lost(run: RunState, called: Index, before: Array, gone: Array) -> Array:
+    """Which share of calls has ended with nothing, or not yet, for every age of the visits that make them.
+
+    Args:
+        before: how long after its visit began each is made; gone: of attempts, by edge and age.
+    """
+    layout, outcomes, last = run.layout, run.outcomes, gone.shape[1]
+    made = np.arange(1, last + 1)[None, :] - before[:, None]
+    attempts, period = layout.attempts[called][:, None], outcomes.period[called][:, None]
+    lost = np.ones_like(made)
+    for number in range(min(int(layout.attempts[called].max(initial=1)), _ATTEMPTS)):
+        age = np.floor(made - number * period + 0.5)
+        there = gone[called[:, None], np.minimum(np.maximum(age - 1.0, 0.0), last - 1.0).astype(np.int64)]
+        if number:
+            there = np.where(age >= outcomes.latency[called][:, None], there, 1.0)  # the others may have no answer yet
+        else:
+            there = np.where(age >= 1.0, there, 0.0)
+        lost = np.where(number < attempts, lost * there, lost)
+    over = ~layout.required[called][:, None] & (made >= attempts * period)
+    return np.where(over, 0.0, lost)
+
+
+def _together(run: RunState, height: Height, heard: Array) -> Array:
+    """The share of an edge's attempts whose calls have ended, from that of each of its lanes."""
+    weight = run.queues.share[height.lanes]
+    total = np.bincount(height.place, weight, len(height.edges))[:, None]
+    both = sums_of(height.place, heard * weight[:, None], len(height.edges))
+    result: Array = np.where(total > 0.0, both / np.maximum(total, 1e-300), 1.0)
+    return result
+
+
+def answered(run: RunState) -> Array:
+    """Of the attempts in flight of edges with a timeout, those that have been answered well and are not judged."""
+    callers, outcomes = run.callers, run.outcomes
+    ages = (run.tick - 1 - np.arange(callers.slots)) % callers.slots + 1
+    there = np.add.reduce(callers.flying, axis=1) * (ages[:, None] - 0.5 >= outcomes.latency)
+    if run.cuts.any_void:
+        there = there * (1.0 - silenced(run, run.tick))
+    quality = np.minimum(np.maximum(outcomes.quality, 0.0), 1.0)
+    found: Array = np.add.reduce(there, axis=0) * quality * run.layout.timed
+    return found
