@@ -266,7 +266,8 @@ class LiveTraffic:
         """Shares of the attempts that meet an error at once, and that nobody ever answers."""
         cuts = self.engine.cuts
         for edge in self._edges(caller, callee):
-            cuts.refused_share[edge], cuts.lost_share[edge] = refused, lost
+            cuts.refused_share[edge] = refused
+            cuts.lose_some(self.engine.tick, edge, lost)
         cuts.any_share = bool((cuts.refused_share + cuts.lost_share).any())
         self.engine.changed()
 
