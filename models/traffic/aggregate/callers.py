@@ -245,6 +245,10 @@ class Callers:
         self._owed = np.minimum(np.maximum(wanted - left, 0.0), most)
         return part
 
+    def forgive(self, heard: Array) -> None:
+        """Only this share of what expires now can make up for successes that others could not have."""
+        self._owed = self._owed * heard
+
     def _whole(self, tick: int, there: Array, part: Array) -> Array:
         """Of a whole number of attempts a whole number succeeds: rounded at random, the mean kept."""
         good = there * part

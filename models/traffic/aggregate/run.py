@@ -286,7 +286,9 @@ class AggregateRun(RunState):
                 withdraw(self, self._withdrawing, tick)
             if self.cuts.any_void:
                 gone = silenced(self, tick)[expiring, np.arange(self.layout.edges)]
-                share = share * (1.0 - np.where(expiring >= 0, gone, 0.0))
+                heard = 1.0 - np.where(expiring >= 0, gone, 0.0)
+                share = share * heard
+                callers.forgive(heard)
         in_time = np.ones(self.layout.edges)
         if callers.any_leave:
             self.answered = leave(self, self.answered, tick)

@@ -286,8 +286,11 @@ class _Telling:
         shares = np.where(total > 0.0, served / np.maximum(total, 1e-300), table.alike)
         counted = tally.edges.copy()
         counted[0] += counted[5]  # an attempt that is not sent fails at once
-        messages = self._hot.live.engine.layout.asynchronous
-        counted[1] = np.where(messages, counted[0], counted[1])  # nobody waits to hear of them
+        engine = self._hot.live.engine
+        messages = np.where(engine.layout.asynchronous, counted[0], 0.0)  # nobody waits to hear of them
+        lost = messages * engine.cuts.lost_share
+        counted[1] = np.where(engine.layout.asynchronous, messages - lost, counted[1])
+        counted[2] += lost
         counts = [self._by_key(row) for row in (*counted[:BESIDE], *tally.final)]
         arrivals = np.bincount(table.callee_of, counts[0], len(table.callees) + 1)
         flow = table.calls * np.where(table.inner, arrivals[table.caller_operation] * shares[table.container], 1.0)
