@@ -272,6 +272,19 @@ class Outcomes:
             typical = np.minimum(self.duration, once)
             self._others = self.time_of_others(typical)
 
+    def sums(self, durations: Array, opened: Array) -> Array:
+        """Mean time of the calls of a visit of every node, if calls take so long.
+
+        Args:
+            opened: share of the visits that come as far as each.
+        """
+        found = np.zeros_like(self.below)
+        if len(self._sum_edges):
+            each = (self.layout.calls_per_visit * self.made * opened * durations)[self._sum_edges]
+            arms = np.add.reduceat(each, self._arm_starts)
+            found[self._sum_nodes] = np.add.reduceat(np.maximum.reduceat(arms, self._unit_starts), self._node_starts)
+        return found
+
     def time_of_others(self, times: Array) -> Array:
         """What the other calls of a visit take from the time of each, if calls take so long."""
         each = self._other_weight * times[self._other]
@@ -404,11 +417,11 @@ class Outcomes:
         begun = tick - self._lane_ticks
         found = []
         for border in (begun, begun + 1):
-            when = self._instant(border, self.layout.lane_pod, tick, queues)
+            when = self.instant(border, self.layout.lane_pod, tick, queues)
             found.append(self._lane_budget - (when - border))
         return found[0], np.minimum(found[1], found[0] + 1.0)
 
-    def _instant(self, border: Index, pod: Index, tick: int, queues: Queues) -> Array:
+    def instant(self, border: Index, pod: Index, tick: int, queues: Queues) -> Array:
         """When the position at a tick's start began service; a forecast for what has not begun."""
         slot = border % queues.slots
         known = queues.instants[slot, pod]

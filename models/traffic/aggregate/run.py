@@ -87,6 +87,7 @@ class AggregateRun(RunState):
         layout, traits = self.layout, self.traits
         self._late_fresh, self._wanted, self._extra = (np.zeros(layout.edges) for _ in range(3))
         self._left = np.zeros(layout.lanes)
+        self._gone = np.zeros((layout.slots, layout.edges))
         self.adaptive = AdaptiveLimits(layout)
         self.connections = Connections(layout, self.seed)
         self._errors, self._answers, self._hedges = Errors(self), Answers(self), Hedges(self)
@@ -285,7 +286,8 @@ class AggregateRun(RunState):
             if len(self._withdrawing):
                 withdraw(self, self._withdrawing, tick)
             if self.cuts.any_void:
-                gone = silenced(self, tick)[expiring, np.arange(self.layout.edges)]
+                self._gone = silenced(self, tick)
+                gone = self._gone[expiring, np.arange(self.layout.edges)]
                 heard = 1.0 - np.where(expiring >= 0, gone, 0.0)
                 share = share * heard
                 callers.forgive(heard)
@@ -348,6 +350,8 @@ class AggregateRun(RunState):
         amount = float(self.answered[edge]) * float(self.call_ok[edge])
         if took >= layout.timeout[edge] or amount <= 0.0:
             return 0.0
+        if self.cuts.any_void and not self.prompt:  # `call_ok` knows nothing then
+            amount *= 1.0 - float(self._gone[(tick - max(1, int(took))) % layout.slots, edge])
         answered = self.callers.answer(tick, edge, amount, int(took))
         amounts = np.zeros(len(self.recorder.roots))
         amounts[column] = answered

@@ -5,8 +5,8 @@ asked the caller, and waits no longer than that, never hears anything: of every 
 cannot have been answered well by now, callees before callers. A call that is made again is lost if each of its attempts
 is that should have been answered by now; one that need not succeed holds its caller up until its last time-out.
 
-Approximations: calls are made after the mean wait of now and the mean time of what comes before them; losses of the
-calls of a visit are independent.
+Approximations: calls are made as long after their visit began as its work and what comes before them takes on average;
+losses of the calls of a visit are independent.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ def silenced(run: RunState, tick: int) -> Array:
     begun = tick - np.arange(1, layout.slots)
     gone = (run.cuts.void[begun % layout.slots] * (begun >= 0)[:, None]).T  # [edge, age from 1 tick on]
     some = gone.any(axis=1)
-    inside = np.minimum(run.queues.wait(), 1e7)[layout.lane_pod] + outcomes.lane_own
     for height in outcomes.heights:
         if not height.has_calls or not some[height.called].any():
             continue
-        before = inside[height.lanes[height.row]] + outcomes.delay[height.called]
-        ended = 1.0 - _lost(run, height.called, np.floor(before + 0.5), gone)
+        pod = height.pod[height.row][:, None]
+        before = outcomes.lane_own[height.lanes[height.row]] + outcomes.delay[height.called]
+        made = tick - outcomes.instant(begun[None, :], pod, tick, run.queues) - before[:, None]
+        ended = 1.0 - _lost(run, height.called, made, gone)
         all_ = height.all_ended(repeated(ended, layout.times[height.called]), layout.inner, outcomes.branch_share)
         heard = np.ones((len(height.lanes), gone.shape[1]))
         heard[height.with_calls] = all_
@@ -50,14 +51,13 @@ def silenced(run: RunState, tick: int) -> Array:
     return found
 
 
-def _lost(run: RunState, called: Index, before: Array, gone: Array) -> Array:
+def _lost(run: RunState, called: Index, made: Array, gone: Array) -> Array:
     """Which share of calls has ended with nothing, or not yet, for every age of the visits that make them.
 
     Args:
-        before: how long after its visit began each is made; gone: of attempts, by edge and age.
+        made: how long ago each was made, below 0 if it will be; gone: of attempts, by edge and age.
     """
     layout, outcomes, last = run.layout, run.outcomes, gone.shape[1]
-    made = np.arange(1, last + 1)[None, :] - before[:, None]
     attempts, period = layout.attempts[called][:, None], outcomes.period[called][:, None]
     lost = np.ones_like(made)
     for number in range(min(int(layout.attempts[called].max(initial=1)), _ATTEMPTS)):
@@ -65,8 +65,6 @@ def _lost(run: RunState, called: Index, before: Array, gone: Array) -> Array:
         there = gone[called[:, None], np.minimum(np.maximum(age - 1.0, 0.0), last - 1.0).astype(np.int64)]
         if number:
             there = np.where(age >= outcomes.latency[called][:, None], there, 1.0)  # the others may have no answer yet
-        else:
-            there = np.where(age >= 1.0, there, 0.0)
         lost = np.where(number < attempts, lost * there, lost)
     over = ~layout.required[called][:, None] & (made >= attempts * period)
     return np.where(over, 0.0, lost)
@@ -91,3 +89,27 @@ def answered(run: RunState) -> Array:
     quality = np.minimum(np.maximum(outcomes.quality, 0.0), 1.0)
     found: Array = np.add.reduce(there, axis=0) * quality * run.layout.timed
     return found
+
+
+def stays(run: RunState, before: Array) -> Array:
+    """Mean time of the calls of a visit of every node, those included that wait for nothing, in ticks.
+
+    A caller's worker waits with it, so that what calls over a cut way soon has none left. One level deeper each time.
+
+    Args:
+        before: what this said before.
+    """
+    layout, outcomes, cuts = run.layout, run.outcomes, run.cuts
+    lost = 1.0 - (1.0 - cuts.lost_share) * (1.0 - cuts.blocked)
+    inside = outcomes.latency + (before - outcomes.below)[layout.child]
+    limit = np.where(layout.timed, layout.timeout, inside)
+    once = (1.0 - lost) * np.minimum(inside, limit) + lost * limit
+    vain = 1.0 - (1.0 - lost) * np.minimum(outcomes.quality, 1.0)
+    tries = np.minimum(layout.attempts, _ATTEMPTS)
+    attempts, again = np.ones(layout.edges), np.ones(layout.edges)
+    for number in range(1, int(tries.max(initial=1))):
+        again = np.where(number < tries, again * vain, 0.0)
+        attempts += again
+    pauses = np.maximum(outcomes.period - layout.timeout, 0.0) * layout.timed
+    found: Array = outcomes.sums(attempts * once + (attempts - 1.0) * pauses, run.gates.open)
+    return np.maximum(found, outcomes.below)
