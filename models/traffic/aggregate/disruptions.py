@@ -47,6 +47,14 @@ class Disruptions:
         """Whether some messages are held up by an outage, or are delivered after one."""
         return bool(self.blocked.any() or self.late.any())
 
+    @property
+    def lost(self) -> Array | None:
+        """Share of every edge's attempts that nobody answers now; None if all are."""
+        if not self.any_share and not self.blocked.any():
+            return None
+        found: Array = 1.0 - (1.0 - self.lost_share) * (1.0 - self.blocked)
+        return found
+
     def lose(self, tick: int, pods: Sequence[int], count: int) -> None:
         """The last `count` of these that are up are lost; a negative count brings the first lost ones back."""
         up = self._queues.up

@@ -23,7 +23,7 @@ from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.prompt import Foresight
 from simcluster.models.traffic.aggregate.record import Recorder
 from simcluster.models.traffic.aggregate.run import AggregateRun
-from simcluster.models.traffic.aggregate.silence import answered
+from simcluster.models.traffic.aggregate.silence import silenced
 from simcluster.models.traffic.aggregate.state import Options
 from simcluster.models.traffic.graph.histogram import Histogram
 from simcluster.models.traffic.graph.result import FAILURES
@@ -409,9 +409,20 @@ class LiveTraffic:
         waiting = callers.waiting()
         inside = callers.in_flight() - waiting
         little = tally.edges[0] * run.outcomes.latency * (self.tick_ns * 1e-9 / max(tally.seconds, 1e-9))
-        early: Array = np.where(inside > 0.0, answered(run), -little)
+        early: Array = np.where(inside > 0.0, self._answered(), -little)
         attempts = np.maximum(inside - early, 0.0)
         return UnderWay(attempts, attempts + waiting, early)
+
+    def _answered(self) -> Array:
+        """Of the attempts in flight of edges with a timeout, those that have been answered well and are not judged."""
+        run, callers, outcomes = self.engine, self.engine.callers, self.engine.outcomes
+        ages = (run.tick - 1 - np.arange(callers.slots)) % callers.slots + 1
+        there = np.add.reduce(callers.flying, axis=1) * (ages[:, None] - 0.5 >= outcomes.latency)
+        if run.cuts.any_void:
+            there = there * (1.0 - silenced(run.cuts, run.queues, outcomes, run.tick))
+        quality = np.minimum(np.maximum(outcomes.quality, 0.0), 1.0)
+        found: Array = np.add.reduce(there, axis=0) * quality * run.layout.timed
+        return found
 
     def _pods_taken(self, sums: _Sums) -> Array:
         run = self.engine

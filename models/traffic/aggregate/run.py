@@ -286,7 +286,7 @@ class AggregateRun(RunState):
             if len(self._withdrawing):
                 withdraw(self, self._withdrawing, tick)
             if self.cuts.any_void:
-                self._gone = silenced(self, tick)
+                self._gone = silenced(self.cuts, self.queues, self.outcomes, tick)
                 gone = self._gone[expiring, np.arange(self.layout.edges)]
                 heard = 1.0 - np.where(expiring >= 0, gone, 0.0)
                 share = share * heard
@@ -502,7 +502,7 @@ class AggregateRun(RunState):
         """Successes among the youngest cohorts, which are not judged: who was answered before the end."""
         layout, recorder = self.layout, self.recorder
         roots = recorder.roots
-        gone = silenced(self, self.tick)
+        gone = silenced(self.cuts, self.queues, self.outcomes, self.tick)
         for age in range(1, layout.slots):
             begun = self.tick - age
             if begun < 0:

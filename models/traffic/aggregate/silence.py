@@ -11,15 +11,12 @@ losses of the calls of a visit are independent.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.models.traffic.aggregate.outcomes import Height, repeated, sums_of
-
-if TYPE_CHECKING:
-    from simcluster.models.traffic.aggregate.state import RunState
+from simcluster.models.traffic.aggregate.disruptions import Disruptions
+from simcluster.models.traffic.aggregate.outcomes import Height, Outcomes, repeated, sums_of
+from simcluster.models.traffic.aggregate.queues import Queues
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -28,36 +25,36 @@ Index = NDArray[np.int64]
 _ATTEMPTS = 12
 
 
-def silenced(run: RunState, tick: int) -> Array:
+def silenced(cuts: Disruptions, queues: Queues, outcomes: Outcomes, tick: int) -> Array:
     """Of every cohort the share that cannot have been answered well before a tick begins [slot of the ring, edge]."""
-    layout, outcomes = run.layout, run.outcomes
+    layout = outcomes.layout
     begun = tick - np.arange(1, layout.slots)
-    gone = (run.cuts.void[begun % layout.slots] * (begun >= 0)[:, None]).T  # [edge, age from 1 tick on]
-    some = gone.any(axis=1)
+    gone = (cuts.void[begun % layout.slots] * (begun >= 0)[:, None]).T  # [edge, age from 1 tick on]
+    some: NDArray[np.bool_] = np.logical_or.reduce(gone, axis=1)
     for height in outcomes.heights:
         if not height.has_calls or not some[height.called].any():
             continue
         pod = height.pod[height.row][:, None]
         before = outcomes.lane_own[height.lanes[height.row]] + outcomes.delay[height.called]
-        made = tick - outcomes.instant(begun[None, :], pod, tick, run.queues) - before[:, None]
-        ended = 1.0 - _lost(run, height.called, made, gone)
+        made = tick - outcomes.instant(begun[None, :], pod, tick, queues) - before[:, None]
+        ended = 1.0 - _lost(outcomes, height.called, made, gone)
         all_ = height.all_ended(repeated(ended, layout.times[height.called]), layout.inner, outcomes.branch_share)
         heard = np.ones((len(height.lanes), gone.shape[1]))
         heard[height.with_calls] = all_
-        gone[height.edges] = 1.0 - (1.0 - gone[height.edges]) * _together(run, height, heard)
-        some[height.edges] = gone[height.edges].any(axis=1)
+        gone[height.edges] = 1.0 - (1.0 - gone[height.edges]) * _together(queues, height, heard)
+        some[height.edges] = np.logical_or.reduce(gone[height.edges], axis=1)
     found = np.zeros((layout.slots, layout.edges))
     found[begun % layout.slots] = gone.T
     return found
 
 
-def _lost(run: RunState, called: Index, made: Array, gone: Array) -> Array:
+def _lost(outcomes: Outcomes, called: Index, made: Array, gone: Array) -> Array:
     """Which share of calls has ended with nothing, or not yet, for every age of the visits that make them.
 
     Args:
         made: how long ago each was made, below 0 if it will be; gone: of attempts, by edge and age.
     """
-    layout, outcomes, last = run.layout, run.outcomes, gone.shape[1]
+    layout, last = outcomes.layout, gone.shape[1]
     attempts, period = layout.attempts[called][:, None], outcomes.period[called][:, None]
     lost = np.ones_like(made)
     for number in range(min(int(layout.attempts[called].max(initial=1)), _ATTEMPTS)):
@@ -70,46 +67,10 @@ def _lost(run: RunState, called: Index, made: Array, gone: Array) -> Array:
     return np.where(over, 0.0, lost)
 
 
-def _together(run: RunState, height: Height, heard: Array) -> Array:
+def _together(queues: Queues, height: Height, heard: Array) -> Array:
     """The share of an edge's attempts whose calls have ended, from that of each of its lanes."""
-    weight = run.queues.share[height.lanes]
+    weight = queues.share[height.lanes]
     total = np.bincount(height.place, weight, len(height.edges))[:, None]
     both = sums_of(height.place, heard * weight[:, None], len(height.edges))
     result: Array = np.where(total > 0.0, both / np.maximum(total, 1e-300), 1.0)
     return result
-
-
-def answered(run: RunState) -> Array:
-    """Of the attempts in flight of edges with a timeout, those that have been answered well and are not judged."""
-    callers, outcomes = run.callers, run.outcomes
-    ages = (run.tick - 1 - np.arange(callers.slots)) % callers.slots + 1
-    there = np.add.reduce(callers.flying, axis=1) * (ages[:, None] - 0.5 >= outcomes.latency)
-    if run.cuts.any_void:
-        there = there * (1.0 - silenced(run, run.tick))
-    quality = np.minimum(np.maximum(outcomes.quality, 0.0), 1.0)
-    found: Array = np.add.reduce(there, axis=0) * quality * run.layout.timed
-    return found
-
-
-def stays(run: RunState, before: Array) -> Array:
-    """Mean time of the calls of a visit of every node, those included that wait for nothing, in ticks.
-
-    A caller's worker waits with it, so that what calls over a cut way soon has none left. One level deeper each time.
-
-    Args:
-        before: what this said before.
-    """
-    layout, outcomes, cuts = run.layout, run.outcomes, run.cuts
-    lost = 1.0 - (1.0 - cuts.lost_share) * (1.0 - cuts.blocked)
-    inside = outcomes.latency + (before - outcomes.below)[layout.child]
-    limit = np.where(layout.timed, layout.timeout, inside)
-    once = (1.0 - lost) * np.minimum(inside, limit) + lost * limit
-    vain = 1.0 - (1.0 - lost) * np.minimum(outcomes.quality, 1.0)
-    tries = np.minimum(layout.attempts, _ATTEMPTS)
-    attempts, again = np.ones(layout.edges), np.ones(layout.edges)
-    for number in range(1, int(tries.max(initial=1))):
-        again = np.where(number < tries, again * vain, 0.0)
-        attempts += again
-    pauses = np.maximum(outcomes.period - layout.timeout, 0.0) * layout.timed
-    found: Array = outcomes.sums(attempts * once + (attempts - 1.0) * pauses, run.gates.open)
-    return np.maximum(found, outcomes.below)

@@ -29,7 +29,6 @@ from simcluster.models.traffic.aggregate.queues import Queues
 from simcluster.models.traffic.aggregate.ranked import RankedQueues, has_ranks
 from simcluster.models.traffic.aggregate.record import Recorder
 from simcluster.models.traffic.aggregate.sample import NoWalks, Sampler, ring_of
-from simcluster.models.traffic.aggregate.silence import stays
 from simcluster.models.traffic.aggregate.sources import Source
 from simcluster.models.traffic.aggregate.traits import LONGEST_NS, Found, traits_of
 from simcluster.models.traffic.graph.spec import GraphSpec
@@ -167,10 +166,8 @@ class RunState:
         queues, layout = self.queues, self.layout
         self.outcomes.times(queues)
         self.below_now = self.outcomes.below[layout.child] + 2.0 * layout.network
-        if self.cuts.any_share or self.cuts.blocked.any():
-            self.stays = stays(self, self.stays)
-        else:
-            self.stays = self.outcomes.below
+        lost, outcomes = self.cuts.lost, self.outcomes
+        self.stays = outcomes.below if lost is None else outcomes.stays(lost, self.gates.open, self.stays)
         weight = self.queues.share * np.maximum(self.flow[layout.lane_edge], 1e-12)
         stay = (self.outcomes.lane_own + self.stays[layout.lane_node]) * weight
         total = np.bincount(layout.lane_pod, weight, layout.pods)
