@@ -275,7 +275,7 @@ class Outcomes:
     def stays(self, lost: Array, opened: Array, before: Array) -> Array:
         """Mean time of the calls of a visit of every node, those included that wait for nothing, in ticks.
 
-        A caller's worker waits with it, so that what calls over a cut way soon has none left. One level deeper each time.
+        A caller's worker waits with it: what calls over a cut way soon has none left. One level deeper each time.
 
         Args:
             lost: share of every edge's attempts that nobody answers; opened: of the visits that come as far as each.
