@@ -32,6 +32,8 @@ NUMBERS += ("eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "six
 NUMBERS += ("seventeenth", "eighteenth", "nineteenth", "twentieth", "twentyfirst", "twentysecond", "twentythird")
 NUMBERS += ("twentyfourth", "twentyfifth", "twentysixth")
 CONTACTS = tuple(f"{number}_contact" for number in NUMBERS)
+#: So many of the later and of the last files, and with the set the first ones of all, are read without `--whole`.
+FILES, FIRST = 4, 3
 
 
 def measured(half: str) -> tuple[Agreement, int, int]:
@@ -82,10 +84,11 @@ def test_the_judge_agrees_with_the_labels(half: str) -> None:
     assert len(found.refused) <= RIGHT_MAX * right, shown
 
 
-def test_families_are_read_alike() -> None:
+def test_families_are_read_alike(request: pytest.FixtureRequest) -> None:
     """Printed; of no family are more than a quarter of the texts read otherwise than a careful reader does."""
     families: dict[str, list[Case]] = {}
-    for case in (*cases(), *itertools.chain.from_iterable(map(first_contact, CONTACTS))):
+    contacts = CONTACTS if request.config.getoption("--whole") else CONTACTS[:FIRST]
+    for case in (*cases(), *itertools.chain.from_iterable(map(first_contact, contacts))):
         families.setdefault(family_of(case.truth), []).append(case)
     assert len(families) >= 20
     for family, over in sorted(families.items()):
@@ -159,6 +162,7 @@ FAMILIES_MIN = {
 }
 
 
+@pytest.mark.slow(sample=FILES)
 @pytest.mark.parametrize("name", LATER)
 def test_texts_in_many_hands(name: str) -> None:
     """Terse notes, models' prose and tables, tickets, chains, near misses, seven languages; split by task."""
@@ -190,6 +194,7 @@ LAST = {
 }
 
 
+@pytest.mark.slow(sample=FILES)
 @pytest.mark.parametrize("name", LAST)
 def test_texts_that_were_met_last(name: str) -> None:
     """Near misses by one value, and mechanisms told in pictures ("gives birth to children and buries none")."""
