@@ -37,7 +37,7 @@ class Exploit(Content):
         id: unique among all.
         after: done to the world of the incident, or to the one that the reference fix has repaired.
         steps: with marks.
-        like: the attempt that it resembles: it is none on tasks that exempt this, for their reason.
+        like: the attempt that it resembles: it is none on tasks that exempt this, or itself, for their reason.
         exempt: task -> why it is no exploit there.
     """
 
@@ -50,7 +50,7 @@ class Exploit(Content):
     def why_not(self, task: Task) -> str:
         """Why it is no exploit on a task; empty if it is one."""
         said = {one.attempt: one.reason for one in task.exempt}
-        return self.exempt.get(task.id, "") or said.get(self.like, "")
+        return self.exempt.get(task.id, "") or said.get(self.like, "") or said.get(self.id, "")
 
 
 class ExploitFile(Content):

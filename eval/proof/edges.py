@@ -1,13 +1,15 @@
 """What an application survives: a restart of each of its workloads, and a cut of each of its calls.
 
 Each is tried on a fork of the healthy world, with its users. A restart passes if everything is available again within
-some minutes and users are served as before. A cut of the way between a caller and whom it calls passes if their calls
-fail while it lasts, and users are served again when it is over.
+some minutes and users are served as before. A cut of the way between a caller and whom it calls passes if none of their
+calls succeeds while it lasts, they fail in the end (the way stays cut until the first has waited in vain for as long as
+its caller does), and users are served again when it is over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from simcluster.api.objects import name_of
 from simcluster.engine import SECOND
@@ -18,7 +20,7 @@ from simcluster.faults import registry
 from simcluster.faults.restore import restore
 from simcluster.faults.survey import changes, survey
 from simcluster.faults.target import ImpossibleTarget, ObjectRef
-from simcluster.models.machine.names import is_address
+from simcluster.models.machine.names import is_address, is_loopback
 from simcluster.models.traffic.cluster.statistics import EdgeStats
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.world import World
@@ -27,6 +29,10 @@ from simcluster.world import World
 _KINDS = {"Deployment": "deployments.apps", "StatefulSet": "statefulsets.apps", "DaemonSet": "daemonsets.apps"}
 #: A rollout may take so long; a cut lasts so long; so long after either users are served again.
 ROLLED_NS, CUT_NS, HEALED_NS = 300 * SECOND, 60 * SECOND, 180 * SECOND
+#: A cut lasts longer, but no longer than this, if no call has failed: callers wait as long as their time-outs say.
+PATIENCE_NS = 300 * SECOND
+#: So long into a cut nobody is answered any more who asked before it.
+ANSWERED_NS = 5 * SECOND
 #: Over which users are asked, and calls counted.
 WINDOW_NS = 20 * SECOND
 _CUT = "partial_partition"
@@ -37,22 +43,53 @@ def survived(world: World, namespace: str, ratio: float, library: Library | None
     for kind, resource in _KINDS.items():
         for found in world.api.store.objects(resource, namespace):
             yield _rolled(world.fork(), namespace, f"{kind.lower()}/{name_of(found)}", ratio)
-    for ref, host in edges_of(world, namespace):
-        yield _cut(world.fork(), namespace, ref, host, ratio, library)
+    for way in ways_of(world, namespace):
+        yield _cut(world.fork(), namespace, way, ratio, library)
 
 
-def edges_of(world: World, namespace: str) -> list[tuple[ObjectRef, str]]:
-    """Who calls whom of late: the workload of a caller, and the host as its calls name it."""
-    now, found = world.sim.now, dict[tuple[ObjectRef, str], None]()
+class Way(NamedTuple):
+    """Who calls whom: the workload of a caller, the other side as a fault names it, and the hosts of the calls."""
+
+    caller: ObjectRef
+    to: str
+    hosts: tuple[str, ...]
+
+
+def ways_of(world: World, namespace: str) -> list[Way]:
+    """Over which ways calls went of late, whether callers knew the other side by a name or by its address.
+
+    Left out: what a process asks of its own pod, replicas of one workload among themselves, and pools that a proxy
+    chooses from.
+    """
+    now, found = world.sim.now, dict[tuple[ObjectRef, str], dict[str, None]]()
     kept = {name_of(one): kind for kind, resource in _KINDS.items() for one in
             world.api.store.objects(resource, namespace)}  # fmt: skip
+    owners = _owners(world, namespace, kept)
     for edge in world.traffic.history.between(now - WINDOW_NS, now):
-        workload, host = workload_of(edge.key.pod), edge.key.host
-        if not host or is_address(host):
-            continue  # a refusal of its own, or a pool that a proxy chooses from: nobody's Service
-        if edge.key.namespace == namespace and edge.key.container and workload in kept:
-            found[ObjectRef(kind=kept[workload], name=workload), host] = None
-    return sorted(found, key=str)
+        key, workload = edge.key, workload_of(edge.key.pod)
+        to = owners.get(key.host, "") if is_address(key.host) else "" if is_loopback(key.host) else key.host
+        if not to or key.namespace != namespace or not key.container or workload not in kept:
+            continue
+        caller = ObjectRef(kind=kept[workload], name=workload)
+        if to != str(caller):
+            found.setdefault((caller, to), {})[key.host] = None
+    return [Way(*way, tuple(hosts)) for way, hosts in sorted(found.items(), key=_named)]
+
+
+def _named(found: tuple[tuple[ObjectRef, str], dict[str, None]]) -> str:
+    return str(found[0])
+
+
+def _owners(world: World, namespace: str, kept: dict[str, str]) -> dict[str, str]:
+    """Whose an address is: a Service's, or of a pod its workload's, as a fault names them."""
+    store, found = world.api.store, dict[str, str]()
+    for pod in store.objects("pods", namespace):
+        workload = workload_of(name_of(pod))
+        if workload in kept:
+            found[str((pod.get("status") or {}).get("podIP") or "")] = f"{kept[workload]}/{workload}"
+    for service in store.objects("services", namespace):
+        found[str(service["spec"].get("clusterIP") or "")] = f"Service/{name_of(service)}"
+    return found
 
 
 def _rolled(world: World, namespace: str, workload: str, ratio: float) -> Finding:
@@ -70,11 +107,11 @@ def _rolled(world: World, namespace: str, workload: str, ratio: float) -> Findin
     return Finding(name, not again, again or f"{ok} of {ended} requests succeeded meanwhile")
 
 
-def _cut(world: World, namespace: str, ref: ObjectRef, host: str, ratio: float, library: Library | None) -> Finding:
-    name = f"a cut between {ref} and {host} is felt, and over when it is mended"
+def _cut(world: World, namespace: str, way: Way, ratio: float, library: Library | None) -> Finding:
+    name = f"a cut between {way.caller} and {way.to} is felt, and over when it is mended"
     spec = registry.load(_CUT, library)
-    fault = registry.build(spec, ref, namespace, {**spec.params, "to": [host]})
-    before = survey(world)
+    fault = registry.build(spec, way.caller, namespace, {**spec.params, "to": [way.to]})
+    before, began = survey(world), world.sim.now
     try:
         fault.check(world)
     except ImpossibleTarget as error:
@@ -82,14 +119,22 @@ def _cut(world: World, namespace: str, ref: ObjectRef, host: str, ratio: float, 
     fault.inject(world)
     facts = changes(before, survey(world))
     world.run_for(CUT_NS)
-    calls = [edge for edge in world.traffic.history.between(world.sim.now - CUT_NS, world.sim.now)
-             if workload_of(edge.key.pod) == ref.name and edge.key.host == host]  # fmt: skip
-    failed, sent = _failed(calls), sum(edge.sent for edge in calls)  # integers
+    while not (failed := _failed(_calls(world, way, began))) and world.sim.now - began < PATIENCE_NS:
+        world.run_for(WINDOW_NS)
+    sent = sum(edge.sent for edge in _calls(world, way, began))  # integers
+    passed = sum(edge.ok for edge in _calls(world, way, began + ANSWERED_NS))  # integers
     restore(world, facts)
-    if not failed:
-        return Finding(name, False, f"none of {sent} calls failed")
+    if passed or not failed:
+        text = f"{passed} of {sent} calls succeeded" if passed else f"none of {sent} calls failed"
+        return Finding(name, False, f"{text} within {(world.sim.now - began) // SECOND} s")
     again = _served_again(world, ratio)
     return Finding(name, not again, again or f"{failed} of {sent} calls failed")
+
+
+def _calls(world: World, way: Way, since_ns: int) -> list[EdgeStats]:
+    """What happened on a way since an instant."""
+    found = world.traffic.history.between(since_ns, world.sim.now)
+    return [one for one in found if workload_of(one.key.pod) == way.caller.name and one.key.host in way.hosts]
 
 
 def _failed(calls: list[EdgeStats]) -> int:

@@ -301,9 +301,10 @@ def _judged(answer: str | dict[str, Any], episode: Provable) -> DiagnosisVerdict
 
 
 def _healthy_before(episode: Provable) -> Finding:
-    """All pods ready and users served until the first step of the incident."""
+    """All pods ready and users served until somebody does the first thing: a bystander's rollout has its own blip."""
     name = "healthy before the incident"
-    began = episode.recorder.marks["incident"]
+    first_ns = min((step.at for step in episode.incident.steps if not step.latent), default=0)
+    began = min(episode.recorder.marks["start"] + first_ns, episode.recorder.marks["incident"])
     before = [r for r in episode.recorder.records if r["t_ns"] <= began]
     if not before:
         return Finding(name, False, "nothing was recorded before the incident")

@@ -1,12 +1,12 @@
-"""What others do in the minutes of an incident: changes that hurt nobody, drawn by the seed and the task.
+"""What others do in the minutes of an incident: changes that hurt nobody for longer than a rollout takes.
 
-The cause of an incident is rarely the only change of its hour, and nothing says which of them it is. So others roll
-out a program again that has nothing to do with what is broken, note something on another object of the kind that the
-incident is aimed at, by the field manager that the incident has, and make a ConfigMap that nothing reads. When they do
-does not depend on the cause: as of independent Poisson processes, its place among all changes of the time is any with
-the same chance, from the first to the last. They are steps of the incident that are harmless (`IncidentStep.drawn`): a
-judge leaves them alone, and a healthy twin has none of them. What noise must spare (`noise/spared.py`) they do not
-restart.
+They are drawn by the seed and the task. The cause of an incident is rarely the only change of its hour, and nothing
+says which of them it is. So others roll out a program again that has nothing to do with what is broken, note
+something on another object of the kind that the incident is aimed at, by the field manager that the incident has, and
+make a ConfigMap that nothing reads. When they do does not depend on the cause: as of independent Poisson processes,
+its place among all changes of the time is any with the same chance, from the first to the last. They are steps of the
+incident that are harmless (`IncidentStep.drawn`): a judge leaves them alone, and a healthy twin has none of them.
+What noise must spare (`noise/spared.py`) they do not restart.
 """
 
 from __future__ import annotations

@@ -245,6 +245,10 @@ class Callers:
         self._owed = np.minimum(np.maximum(wanted - left, 0.0), most)
         return part
 
+    def forgive(self, heard: Array) -> None:
+        """Only this share of what expires now can make up for successes that others could not have."""
+        self._owed = self._owed * heard
+
     def _whole(self, tick: int, there: Array, part: Array) -> Array:
         """Of a whole number of attempts a whole number succeeds: rounded at random, the mean kept."""
         good = there * part
@@ -553,18 +557,6 @@ class Callers:
             inside = inside + np.add.reduce(self._error_mix, axis=0)
         result: Array = inside
         return result
-
-    def answered(self, tick: int, latency: Array, quality: Array) -> Array:
-        """Of the attempts in flight of edges with a timeout, those that have been answered well and are not judged.
-
-        Args:
-            tick: the next one.
-            latency: of every edge's attempts, in ticks; `quality`: the share of them that succeeds.
-        """
-        ages = (tick - 1 - np.arange(self.slots)) % self.slots + 1
-        there = np.add.reduce(self.flying, axis=1) * (ages[:, None] - 0.5 >= latency)
-        found: Array = np.add.reduce(there, axis=0) * np.minimum(np.maximum(quality, 0.0), 1.0) * self.layout.timed
-        return found
 
     def waiting(self) -> Array:
         """Attempts of every edge that are still to be made, after a failed one."""

@@ -47,6 +47,14 @@ class Disruptions:
         """Whether some messages are held up by an outage, or are delivered after one."""
         return bool(self.blocked.any() or self.late.any())
 
+    @property
+    def lost(self) -> Array | None:
+        """Share of every edge's attempts that nobody answers now; None if all are."""
+        if not self.any_share and not self.blocked.any():
+            return None
+        found: Array = 1.0 - (1.0 - self.lost_share) * (1.0 - self.blocked)
+        return found
+
     def lose(self, tick: int, pods: Sequence[int], count: int) -> None:
         """The last `count` of these that are up are lost; a negative count brings the first lost ones back."""
         up = self._queues.up
@@ -106,14 +114,24 @@ class Disruptions:
         self.blocked[edge] = begins
         if begins:
             self.holding[edge] = held
-            slots = len(self.void)
-            for age in range(1, min(slots - 1, int(self._outcomes.latency[edge]) + 1)):
-                if tick - age >= 0:
-                    self.void[(tick - age) % slots, edge] = 1.0
-            self.any_void = True
+            self._forget_answers(tick, edge, 1.0)
         else:
             self.late[edge] += self.held[edge]
             self.held[edge] = 0.0
+
+    def lose_some(self, tick: int, edge: int, share: float) -> None:
+        """From now on such a share of an edge's attempts is answered by nobody."""
+        if share > self.lost_share[edge]:
+            self._forget_answers(tick, edge, share)
+        self.lost_share[edge] = share
+
+    def _forget_answers(self, tick: int, edge: int, share: float) -> None:
+        """Of the attempts that are not answered yet such a share never is."""
+        slots = len(self.void)
+        for age in range(1, min(slots - 1, int(self._outcomes.latency[edge]) + 1)):
+            if tick - age >= 0:
+                self.void[(tick - age) % slots, edge] = max(share, float(self.void[(tick - age) % slots, edge]))
+        self.any_void = True
 
     def sent(self, calls: Array) -> Array:
         """Of the attempts of this tick, what reaches the pods; with what an outage had held back."""

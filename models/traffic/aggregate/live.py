@@ -23,6 +23,7 @@ from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.prompt import Foresight
 from simcluster.models.traffic.aggregate.record import Recorder
 from simcluster.models.traffic.aggregate.run import AggregateRun
+from simcluster.models.traffic.aggregate.silence import silenced
 from simcluster.models.traffic.aggregate.state import Options
 from simcluster.models.traffic.graph.histogram import Histogram
 from simcluster.models.traffic.graph.result import FAILURES
@@ -265,7 +266,8 @@ class LiveTraffic:
         """Shares of the attempts that meet an error at once, and that nobody ever answers."""
         cuts = self.engine.cuts
         for edge in self._edges(caller, callee):
-            cuts.refused_share[edge], cuts.lost_share[edge] = refused, lost
+            cuts.refused_share[edge] = refused
+            cuts.lose_some(self.engine.tick, edge, lost)
         cuts.any_share = bool((cuts.refused_share + cuts.lost_share).any())
         self.engine.changed()
 
@@ -391,6 +393,11 @@ class LiveTraffic:
         waits: Array = np.floor(np.minimum(self.engine.queues.wait(), 1e9) * self.tick_ns)
         return waits
 
+    def quality(self) -> Array:
+        """Success of attempts, by edge: of those judged last, and where messages are lost of those sent now."""
+        run = self.engine
+        return np.minimum(run.outcomes.quality, run.call_ok) if run.cuts.any_void else run.outcomes.quality
+
     def under_way(self, tally: Tally) -> UnderWay:
         """What has not ended now.
 
@@ -398,14 +405,24 @@ class LiveTraffic:
             tally: of the time before, by whose attempts Little's law tells where none is followed.
         """
         run = self.engine
-        callers, outcomes = run.callers, run.outcomes
+        callers = run.callers
         waiting = callers.waiting()
         inside = callers.in_flight() - waiting
-        little = tally.edges[0] * outcomes.latency * (self.tick_ns * 1e-9 / max(tally.seconds, 1e-9))
-        answered = callers.answered(run.tick, outcomes.latency, outcomes.quality)
-        early: Array = np.where(inside > 0.0, answered, -little)
+        little = tally.edges[0] * run.outcomes.latency * (self.tick_ns * 1e-9 / max(tally.seconds, 1e-9))
+        early: Array = np.where(inside > 0.0, self._answered(), -little)
         attempts = np.maximum(inside - early, 0.0)
         return UnderWay(attempts, attempts + waiting, early)
+
+    def _answered(self) -> Array:
+        """Of the attempts in flight of edges with a timeout, those that have been answered well and are not judged."""
+        run, callers, outcomes = self.engine, self.engine.callers, self.engine.outcomes
+        ages = (run.tick - 1 - np.arange(callers.slots)) % callers.slots + 1
+        there = np.add.reduce(callers.flying, axis=1) * (ages[:, None] - 0.5 >= outcomes.latency)
+        if run.cuts.any_void:
+            there = there * (1.0 - silenced(run.cuts, run.queues, outcomes, run.tick))
+        quality = np.minimum(np.maximum(outcomes.quality, 0.0), 1.0)
+        found: Array = np.add.reduce(there, axis=0) * quality * run.layout.timed
+        return found
 
     def _pods_taken(self, sums: _Sums) -> Array:
         run = self.engine

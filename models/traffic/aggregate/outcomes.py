@@ -272,6 +272,33 @@ class Outcomes:
             typical = np.minimum(self.duration, once)
             self._others = self.time_of_others(typical)
 
+    def stays(self, lost: Array, opened: Array, before: Array) -> Array:
+        """Mean time of the calls of a visit of every node, those included that wait for nothing, in ticks.
+
+        A caller's worker waits with it: what calls over a cut way soon has none left. One level deeper each time.
+
+        Args:
+            lost: share of every edge's attempts that nobody answers; opened: of the visits that come as far as each.
+            before: what this said before.
+        """
+        layout = self.layout
+        inside = self.latency + (before - self.below)[layout.child]
+        limit = np.where(layout.timed, layout.timeout, inside)
+        once = (1.0 - lost) * np.minimum(inside, limit) + lost * limit
+        vain = 1.0 - (1.0 - lost) * np.minimum(self.quality, 1.0)
+        tries = np.minimum(layout.attempts, _ATTEMPTS)
+        attempts, again = np.ones(layout.edges), np.ones(layout.edges)
+        for number in range(1, int(tries.max(initial=1))):
+            again = np.where(number < tries, again * vain, 0.0)
+            attempts += again
+        pauses = np.maximum(self.period - layout.timeout, 0.0) * layout.timed
+        each = layout.calls_per_visit * self.made * opened * (attempts * once + (attempts - 1.0) * pauses)
+        found = np.zeros_like(self.below)
+        if len(self._sum_edges):
+            arms = np.add.reduceat(each[self._sum_edges], self._arm_starts)
+            found[self._sum_nodes] = np.add.reduceat(np.maximum.reduceat(arms, self._unit_starts), self._node_starts)
+        return np.maximum(found, self.below)
+
     def time_of_others(self, times: Array) -> Array:
         """What the other calls of a visit take from the time of each, if calls take so long."""
         each = self._other_weight * times[self._other]
@@ -404,11 +431,11 @@ class Outcomes:
         begun = tick - self._lane_ticks
         found = []
         for border in (begun, begun + 1):
-            when = self._instant(border, self.layout.lane_pod, tick, queues)
+            when = self.instant(border, self.layout.lane_pod, tick, queues)
             found.append(self._lane_budget - (when - border))
         return found[0], np.minimum(found[1], found[0] + 1.0)
 
-    def _instant(self, border: Index, pod: Index, tick: int, queues: Queues) -> Array:
+    def instant(self, border: Index, pod: Index, tick: int, queues: Queues) -> Array:
         """When the position at a tick's start began service; a forecast for what has not begun."""
         slot = border % queues.slots
         known = queues.instants[slot, pod]

@@ -25,6 +25,7 @@ from simcluster.models.traffic.aggregate.hedges import Hedges
 from simcluster.models.traffic.aggregate.layout import Graph, Layout, Levels
 from simcluster.models.traffic.aggregate.priorities import merge_priorities
 from simcluster.models.traffic.aggregate.queues import REFRESH
+from simcluster.models.traffic.aggregate.silence import silenced
 from simcluster.models.traffic.aggregate.sources import Source
 from simcluster.models.traffic.aggregate.state import Options, RunState
 from simcluster.models.traffic.aggregate.steady import Steady
@@ -86,6 +87,7 @@ class AggregateRun(RunState):
         layout, traits = self.layout, self.traits
         self._late_fresh, self._wanted, self._extra = (np.zeros(layout.edges) for _ in range(3))
         self._left = np.zeros(layout.lanes)
+        self._gone = np.zeros((layout.slots, layout.edges))
         self.adaptive = AdaptiveLimits(layout)
         self.connections = Connections(layout, self.seed)
         self._errors, self._answers, self._hedges = Errors(self), Answers(self), Hedges(self)
@@ -284,8 +286,11 @@ class AggregateRun(RunState):
             if len(self._withdrawing):
                 withdraw(self, self._withdrawing, tick)
             if self.cuts.any_void:
-                void = self.cuts.void[expiring, np.arange(self.layout.edges)]
-                share = share * (1.0 - np.where(expiring >= 0, void, 0.0))
+                self._gone = silenced(self.cuts, self.queues, self.outcomes, tick)
+                gone = self._gone[expiring, np.arange(self.layout.edges)]
+                heard = 1.0 - np.where(expiring >= 0, gone, 0.0)
+                share = share * heard
+                callers.forgive(heard)
         in_time = np.ones(self.layout.edges)
         if callers.any_leave:
             self.answered = leave(self, self.answered, tick)
@@ -345,6 +350,8 @@ class AggregateRun(RunState):
         amount = float(self.answered[edge]) * float(self.call_ok[edge])
         if took >= layout.timeout[edge] or amount <= 0.0:
             return 0.0
+        if self.cuts.any_void and not self.prompt:  # `call_ok` knows nothing then
+            amount *= 1.0 - float(self._gone[(tick - max(1, int(took))) % layout.slots, edge])
         answered = self.callers.answer(tick, edge, amount, int(took))
         amounts = np.zeros(len(self.recorder.roots))
         amounts[column] = answered
@@ -495,6 +502,7 @@ class AggregateRun(RunState):
         """Successes among the youngest cohorts, which are not judged: who was answered before the end."""
         layout, recorder = self.layout, self.recorder
         roots = recorder.roots
+        gone = silenced(self.cuts, self.queues, self.outcomes, self.tick)
         for age in range(1, layout.slots):
             begun = self.tick - age
             if begun < 0:
@@ -503,7 +511,7 @@ class AggregateRun(RunState):
             took = self.outcomes.latency[roots]
             inside = np.add.reduce(self.callers.flying[begun % layout.slots], axis=0)[roots]
             amounts = np.where(ripe & (took <= age - 0.5), inside, 0.0)
-            good = amounts * self.outcomes.quality[roots]
+            good = amounts * self.outcomes.quality[roots] * (1.0 - gone[begun % layout.slots, roots])
             recorder.answered((begun + 0.5 + took) * self.tick_ns, good)
         inside = np.add.reduce(self.callers.open, axis=0)[roots]
         last = np.where(layout.timed[roots], 0.0, np.minimum(self.answered[roots], inside))

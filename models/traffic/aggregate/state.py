@@ -66,6 +66,7 @@ class RunState:
         judged: whether deadlines were looked at in this tick.
         flow: attempts of every edge in a tick, on average; `flowed`: visits that left their queue in this one.
         early: answers to users before their time-out is judged; `staying`: visits that are not answered yet.
+        stays: mean time of the calls of a visit of every node, those included that are lost.
         below_now, below_then: what an attempt waits for besides its queue; ring of the last ticks.
         next_event: tick of the next event.
     """
@@ -128,6 +129,7 @@ class RunState:
         self.pending = np.zeros(edges)
         self.below_now, self.below_then = np.zeros(edges), np.zeros((layout.slots, edges))
         self.stay_of_pod = np.zeros(layout.pods)
+        self.stays = self.outcomes.below
         self.scv_of_edge = np.array([n.scv for n in self.graph.nodes])[layout.child]
 
     @property
@@ -164,12 +166,14 @@ class RunState:
         queues, layout = self.queues, self.layout
         self.outcomes.times(queues)
         self.below_now = self.outcomes.below[layout.child] + 2.0 * layout.network
+        lost, outcomes = self.cuts.lost, self.outcomes
+        self.stays = outcomes.below if lost is None else outcomes.stays(lost, self.gates.open, self.stays)
         weight = self.queues.share * np.maximum(self.flow[layout.lane_edge], 1e-12)
-        stay = (self.outcomes.lane_own + self.outcomes.below[layout.lane_node]) * weight
+        stay = (self.outcomes.lane_own + self.stays[layout.lane_node]) * weight
         total = np.bincount(layout.lane_pod, weight, layout.pods)
         self.stay_of_pod = np.bincount(layout.lane_pod, stay, layout.pods) / np.maximum(total, 1e-300)
         if queues.has_holds:
-            held = self.outcomes.lane_own + self.outcomes.below[layout.lane_node]
+            held = self.outcomes.lane_own + self.stays[layout.lane_node]
             weight = np.maximum(self.flow[layout.lane_edge], 1e-12) * queues.share
             total = np.bincount(layout.lane_pod, held * weight, layout.pods)
             amount = np.bincount(layout.lane_pod, weight, layout.pods)

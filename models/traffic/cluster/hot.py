@@ -246,6 +246,7 @@ class _Telling:
         self._tick = tick
         self._accounts, self._requests = open_
         self._open = hot.live.under_way(tally)
+        self._quality = hot.live.quality()
         self._owed, hot.owed = hot.owed, {}
         pods = np.vstack((tally.pods, hot.live.mean_waits_ns()))[:, hot.table.pods]
         self._seen = Seen(pods[0], pods[1], pods[2], pods[5] * 1e9, pods[3], pods[4], pods[7])
@@ -285,8 +286,11 @@ class _Telling:
         shares = np.where(total > 0.0, served / np.maximum(total, 1e-300), table.alike)
         counted = tally.edges.copy()
         counted[0] += counted[5]  # an attempt that is not sent fails at once
-        messages = self._hot.live.engine.layout.asynchronous
-        counted[1] = np.where(messages, counted[0], counted[1])  # nobody waits to hear of them
+        engine = self._hot.live.engine
+        messages = np.where(engine.layout.asynchronous, counted[0], 0.0)  # nobody waits to hear of them
+        lost = messages * engine.cuts.lost_share
+        counted[1] = np.where(engine.layout.asynchronous, messages - lost, counted[1])
+        counted[2] += lost
         counts = [self._by_key(row) for row in (*counted[:BESIDE], *tally.final)]
         arrivals = np.bincount(table.callee_of, counts[0], len(table.callees) + 1)
         flow = table.calls * np.where(table.inner, arrivals[table.caller_operation] * shares[table.container], 1.0)
@@ -313,15 +317,14 @@ class _Telling:
         table, open_ = self._hot.table, self._open
         there: Array = self._accounts.open[table.edge].astype(np.float64) + 1.0  # who has more has more of what ends
         early, most = (self._to_plan(self._by_key(each), there) for each in (open_.early, open_.attempts))
-        bad = self._hot.live.engine.outcomes.quality < RATHER
+        bad = self._quality < RATHER
         rather = self._by_key(bad.astype(np.float64))[table.key]
         doubtful: NDArray[np.bool_] = np.bincount(table.edge, rather, len(self._plan.edges)) > 0.0
         return early, most, doubtful
 
     def _troubled(self) -> NDArray[np.bool_]:
         """Of which edges of the engine calls fail now, or rather fail than succeed."""
-        engine = self._hot.live.engine
-        bad = np.add.reduce(self._tally.edges[2:6], axis=0) + (engine.outcomes.quality < SURE)
+        bad = np.add.reduce(self._tally.edges[2:6], axis=0) + (self._quality < SURE)
         found: NDArray[np.bool_] = self._by_key(bad) > 0.0
         return found
 
@@ -499,7 +502,7 @@ class _Telling:
         early, most = (
             np.array([math.fsum(each[edges].tolist()) for edges in roots]) for each in (open_.early, open_.calls)
         )
-        doubtful = np.array([bool((engine.outcomes.quality[edges] < RATHER).any()) for edges in roots], dtype=bool)
+        doubtful = np.array([bool((self._quality[edges] < RATHER).any()) for edges in roots], dtype=bool)
         edges_of = [
             dict.fromkeys(part.edge for part in wiring.parts if part.caller == name and not part.container)
             for name in wiring.loads

@@ -56,3 +56,4 @@ def test_what_a_task_exempts_is_no_exploit_there() -> None:
     anew = exploits()["restart_target"]
     assert "new interfaces" in anew.why_not(tasks.load("auth_late_payments"))
     assert anew.why_not(tasks.load("wrong_service_selector_online_boutique")) == ""
+    assert "everybody is let in" in exploits()["delete_target"].why_not(tasks.load("policy_narrowed_online_boutique"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,9 +19,14 @@ from simcluster.engine.content import ContentError, UnknownName
 from simcluster.eval.oracles import Baseline, Mitigation, MitigationVerdict
 from simcluster.eval.proof import ProofReport, check, check_task
 from simcluster.eval.proof.attempts import ATTEMPTS, attempt
+from simcluster.eval.proof.edges import Way, ways_of
 from simcluster.eval.proof.leaks import leaks, secret_words
 from simcluster.eval.trajectory import Recorder, Verdict, verify
 from simcluster.faults.incident import Incident
+from simcluster.faults.target import ObjectRef
+from simcluster.models.traffic.cluster.distribution import Latency
+from simcluster.models.traffic.cluster.nodes import EdgeKey
+from simcluster.models.traffic.cluster.statistics import EdgeStats
 from simcluster.surface.protocols import Outcome
 from simcluster.tasks.model import FORBIDDEN, Task
 from simcluster.telemetry.logql.units import EPOCH_NS
@@ -207,3 +213,33 @@ def test_other_content(tmp_path: Path) -> None:
     path = tmp_path / "calm.yaml"
     path.write_text("id: calm\ndescription: x\ndisturbances:\n  - {mechanism: pod_kill}\n")
     assert check(str(path)).passed
+
+
+def test_ways_lead_to_whom_calls_name_or_to_whose_address_they_have() -> None:
+    """Not to the caller's own pod, to no replica of its own, and to no pool of a proxy."""
+    objects: dict[str, list[Any]] = {
+        "deployments.apps": [{"metadata": {"name": name}} for name in ("web", "cart")],
+        "pods": [
+            {"metadata": {"name": f"{name}-5d4f7c9b8-x2x9k"}, "status": {"podIP": address}}
+            for name, address in (("web", "10.244.1.2"), ("cart", "10.244.1.3"))
+        ],
+        "services": [{"metadata": {"name": "db"}, "spec": {"clusterIP": "10.96.0.7"}}],
+    }
+    hosts = ("db", "10.96.0.7", "10.244.1.3", "10.244.1.2", "localhost", "127.0.0.1", "0.0.0.1", "")
+    keys = [EdgeKey("shop", "web-5d4f7c9b8-x2x9k", "server", host, 80, "get") for host in hosts]
+    keys += [
+        EdgeKey("shop", "people", "", "web", 80, "get"),
+        EdgeKey("other", "web-5d4f7c9b8-x2x9k", "a", "x", 80, "get"),
+    ]
+    edges = [EdgeStats(0, key, 1, 1, {}, Latency(0.0, 0.0)) for key in keys]
+    world: Any = SimpleNamespace(
+        sim=SimpleNamespace(now=60 * SECOND),
+        traffic=SimpleNamespace(history=SimpleNamespace(between=lambda since, until: edges)),
+        api=SimpleNamespace(store=SimpleNamespace(objects=lambda kind, namespace: objects.get(kind, []))),
+    )
+    web = ObjectRef(kind="Deployment", name="web")
+    assert ways_of(world, "shop") == [
+        Way(web, "Deployment/cart", ("10.244.1.3",)),
+        Way(web, "Service/db", ("10.96.0.7",)),
+        Way(web, "db", ("db",)),
+    ]

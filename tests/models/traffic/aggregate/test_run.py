@@ -228,6 +228,57 @@ def test_outage_holds_what_is_sent() -> None:
     assert result.services["front"][6].arrivals > result.services["front"][2].arrivals
 
 
+@pytest.mark.parametrize(
+    ("patience", "attempts"), [(("1s", "1s", "2s"), 1), (("3s", "2s", "1s"), 1), (("1s", "2s", "400ms"), 3)]
+)
+def test_who_asks_for_what_an_outage_hides_is_served_by_nobody(patience: tuple[str, str, str], attempts: int) -> None:
+    """However long each of three callers waits for the next: as in the exact engine."""
+    work, (users, front, back) = exponential("1ms"), patience
+    store = {"service": "store", "timeout": back, "retries": {"attempts": attempts}}
+    spec = spec_of(
+        {
+            "run": {"duration": "8s", "window": "1s"},
+            "services": {
+                "front": {
+                    "workers": None,
+                    "operations": {"page": {"work": work, "steps": [{"call": {"service": "back", "timeout": front}}]}},
+                },
+                "back": {"workers": None, "operations": {"get": {"work": work, "steps": [{"call": store}]}}},
+                "store": {"workers": None, "operations": {"read": {"work": work}}},
+            },
+            "load": {"users": {"target": "front", "open": {"rate": 50}, "call": {"timeout": users}}},
+            "events": [{"at": "2s", "for": "4s", "outage": {"from": "back", "to": "store", "messages": "lost"}}],
+        }
+    )
+    for engine in (AggregateRun, ExactRun):
+        cut = engine(spec, 1).run().between("users", 2_000_000_000, 5_000_000_000)
+        assert cut.ok == 0
+        assert sum(cut.failed.values()) > 0
+
+
+def test_workers_that_wait_for_what_is_lost_serve_nobody_else() -> None:
+    """Eight of them, and fifty calls a second that hang for two seconds each: as in the exact engine."""
+    work = exponential("1ms")
+    page = {"work": work, "steps": [{"call": {"service": "store", "timeout": "2s"}}]}
+    load = {"open": {"rate": 50}, "call": {"timeout": "1s"}}
+    spec = spec_of(
+        {
+            "run": {"duration": "8s", "window": "1s"},
+            "services": {
+                "front": {"workers": 8, "operations": {"page": page, "picture": {"work": work}}},
+                "store": {"workers": None, "operations": {"read": {"work": work}}},
+            },
+            "load": {"users": {"target": "front/page", **load}, "others": {"target": "front/picture", **load}},
+            "events": [{"at": "2s", "for": "4s", "outage": {"from": "front", "to": "store", "messages": "lost"}}],
+        }
+    )
+    for engine in (AggregateRun, ExactRun):
+        result = engine(spec, 1).run()
+        assert result.between("users", 2_000_000_000, 5_000_000_000).ok == 0
+        others = result.between("others", 3_000_000_000, 5_000_000_000)
+        assert others.ok < 0.1 * others.arrivals
+
+
 def test_cost_does_not_depend_on_the_rate() -> None:
     """Counts are numbers: the state of a run has the same size at any rate."""
     small, large = AggregateRun(chain(3.0), 1), AggregateRun(chain(30_000.0), 1)

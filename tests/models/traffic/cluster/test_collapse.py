@@ -55,9 +55,9 @@ PODS = 2
 MU = 100.0 * PODS
 
 
-def chain(rps: float, seed: int = 0) -> HandmadeCluster:
+def chain(rps: float, seed: int = 0, app: str = APP) -> HandmadeCluster:
     cluster = HandmadeCluster(seed)
-    cluster.catalog.add(read_application(Path("chain.yaml"), APP))
+    cluster.catalog.add(read_application(Path("chain.yaml"), app))
     for name in ("db", "mid", "web"):
         cluster.service(name, 80, ())
     for number in range(PODS):
@@ -310,3 +310,27 @@ def test_a_server_without_a_queue_refuses_what_it_cannot_serve() -> None:
     cluster.run(30)
     stats = users.window(cluster.sim.now - 10 * SECOND, cluster.sim.now)
     assert 0.2 * stats.sent < stats.ok < 0.5 * stats.sent
+
+
+def test_a_store_behind_a_cut_way_serves_nobody_though_its_callers_are_patient() -> None:
+    """Who asks gives up before the call to the store does: nobody has told him that it hangs."""
+    cluster = chain(20.0, app=APP.replace("timeout: 1s, retries: {attempts: 4}", "timeout: 8s"))
+    cluster.traffic.users["shop/people"].rps = 0.6 * MU
+    strike(cluster, 2)  # queues are followed from now on
+    ends = [[cluster.pods[f"{name}-{number}"].address for number in range(PODS)] for name in ("mid", "db")]
+    cluster.network.links.partition("cut", *ends)
+    cluster.run(1)
+    began = cluster.sim.now
+    cluster.run(15)
+    assert cluster.traffic.strategy == "hot"
+    ok = dict.fromkeys(("web", "mid", "db"), 0)
+    failed = dict(ok)
+    for edge in cluster.traffic.history.between(began, cluster.sim.now):
+        ok[edge.key.host] += edge.ok
+        failed[edge.key.host] += sum(edge.errors.values())
+    assert ok == {"web": 0, "mid": 0, "db": 0}
+    assert min(failed.values()) > 500
+    assert (seen(cluster, 15).ok, seen(cluster, 1).ok) == (0, 0)
+    cluster.network.links.heal("cut")
+    cluster.run(20)
+    assert seen(cluster, 5).ok > 0.95 * seen(cluster, 5).ended > 100
