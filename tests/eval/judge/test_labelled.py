@@ -11,7 +11,7 @@ import itertools
 import pytest
 
 from simcluster.eval.judge.judge import family_of, questioned, reading_of
-from tests.eval.judge.labelled_set import Agreement, Case, agreement, cases, first_contact
+from tests.eval.judge.labelled_set import UNSEEN, Agreement, Case, agreement, cases, first_contact
 
 #: At most so many of the wrong may be accepted, and of the right refused.
 WRONG_MAX, RIGHT_MAX = 0.03, 0.08
@@ -199,6 +199,32 @@ LAST = {
 def test_texts_that_were_met_last(name: str) -> None:
     """Near misses by one value, and mechanisms told in pictures ("gives birth to children and buries none")."""
     over, (right, wrong, accepted_max, refused_max) = first_contact(name), LAST[name]
+    found = agreement(over, passes)
+    assert (sum(case.label == "right" for case in over), len(over)) == (right, right + wrong)  # integers
+    assert len(found.accepted) <= accepted_max, [case.text for case in found.accepted]
+    assert len(found.refused) <= refused_max, [case.text for case in found.refused]
+
+
+#: Of each of `UNSEEN`: texts right and wrong, wrong ones that pass and right ones that do not. One in nine and one in
+#: seven; in the last five all wrong ones are near misses.
+MET_ONCE = dict(
+    zip(
+        UNSEEN,
+        [
+            *((138, 138, 9, 14), (136, 136, 13, 16), (136, 136, 12, 17), (138, 138, 8, 9)),
+            *((136, 136, 31, 14), (136, 136, 15, 30), (164, 164, 24, 41), (164, 164, 12, 28)),
+            *((150, 150, 19, 14), (164, 164, 12, 24), (164, 164, 21, 39)),
+        ],
+        strict=True,
+    )
+)
+
+
+@pytest.mark.slow(sample=1)
+@pytest.mark.parametrize("name", UNSEEN)
+def test_hands_that_nothing_was_learned_from(name: str) -> None:
+    """What a diagnosis by somebody else may expect."""
+    over, (right, wrong, accepted_max, refused_max) = first_contact(name), MET_ONCE[name]
     found = agreement(over, passes)
     assert (sum(case.label == "right" for case in over), len(over)) == (right, right + wrong)  # integers
     assert len(found.accepted) <= accepted_max, [case.text for case in found.accepted]
