@@ -1,4 +1,4 @@
-"""What deeds cost users: an operator who repairs and then does harm, and the arithmetic of regret."""
+"""What deeds cost users: an operator who first does harm and then repairs, and the arithmetic of regret."""
 
 from __future__ import annotations
 
@@ -12,33 +12,31 @@ from simcluster.eval.counterfactuals import Counterfactuals, Deed
 from simcluster.eval.counterfactuals.branches import DEEDS_MAX, grouped
 from simcluster.eval.episode import start
 from simcluster.session.log import Command
-from tests import kiosk
 
 TASK = "wrong_service_selector_online_boutique"
 
 
-def test_harm_is_set_apart_from_the_repair_before_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    episode = kiosk.started(3)
-    episode.kubectl("get pods -n kiosk")
+def test_harm_is_set_apart_from_the_repair_after_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    episode = start(TASK, 3)
+    episode.kubectl("get pods -n boutique")
     episode.wait("20s")
-    episode.kubectl(episode.task.reference_fixes[0][0].kubectl)
-    episode.wait("30s")
-    episode.kubectl("scale deployment kiosk -n kiosk --replicas=0")
+    episode.kubectl("scale deployment frontend -n boutique --replicas=0")
     episode.wait("60s")
-    episode.kubectl("scale deployment kiosk -n kiosk --replicas=1")
-    episode.kubectl("annotate service kiosk -n kiosk note=x")
+    episode.kubectl("scale deployment frontend -n boutique --replicas=1")
+    episode.kubectl("annotate service adservice -n boutique note=x")
+    episode.kubectl(episode.task.reference_fixes[0][0].kubectl)
     episode.wait("30s")
     log = tmp_path / "x.log.jsonl"
     episode.write_log(log)
-    assert main(["explain", str(tmp_path), *kiosk.OPTIONS, "--json"]) == 0
+    assert main(["explain", str(tmp_path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["counterfactuals"]
-    repair, down, up, note = found["deeds"]
-    assert repair["harm"] < -1.0
+    down, up, note, repair = found["deeds"]
     assert down["harm"] > 0.3
-    assert down["lasting_harm"] > 1.0  # the reference repair does not bring the pods back
+    assert down["lasting_harm"] > 1.0  # the reference repair does not bring the frontend back
     assert up["harm"] < -0.3
     assert note["harm"] == 0.0
-    assert any("of users of kiosk" in text and "calls fail" in text for text in down["evidence"])
+    assert repair["harm"] < -1.0
+    assert any("of users of frontend" in text and "calls fail" in text for text in down["evidence"])
     assert found["untouched"] + sum(deed["harm"] for deed in found["deeds"]) == pytest.approx(found["lost"])
     assert (
         found["regret"]
