@@ -303,9 +303,11 @@ def _judged(answer: str | dict[str, Any], episode: Provable) -> DiagnosisVerdict
 def _healthy_before(episode: Provable) -> Finding:
     """All pods ready and users served until somebody does the first thing: a bystander's rollout has its own blip."""
     name = "healthy before the incident"
-    first_ns = min((step.at for step in episode.incident.steps if not step.latent), default=0)
-    began = min(episode.recorder.marks["start"] + first_ns, episode.recorder.marks["incident"])
-    before = [r for r in episode.recorder.records if r["t_ns"] <= began]
+    marks = episode.recorder.marks
+    first_ns = marks["start"] + min((step.at for step in episode.incident.steps if not step.latent), default=0)
+    untouched = [r for r in episode.recorder.records if r["t_ns"] <= min(first_ns, marks["incident"])]
+    served = any(r["users"]["sent"] for r in untouched)
+    before = untouched if served else [r for r in episode.recorder.records if r["t_ns"] <= marks["incident"]]
     if not before:
         return Finding(name, False, "nothing was recorded before the incident")
     lowest = min(r["d1"]["availability"] for r in before)

@@ -7,6 +7,10 @@ from pathlib import Path
 from simcluster.engine.content import Library
 from simcluster.eval import proof
 from simcluster.eval.proof import ProofReport
+from simcluster.eval.proof.attacks import EXPLOITS
+from simcluster.eval.proof.mending import REPAIRS
+
+TRIES = (EXPLOITS, REPAIRS)
 
 
 def check_app(app: str, seed: int = 0, *content: Path) -> ProofReport:
@@ -22,14 +26,18 @@ def check_app(app: str, seed: int = 0, *content: Path) -> ProofReport:
     return _proved(proof.check_app(app, seed, library=Library(content)))
 
 
-def check_fault(fault_id: str, seed: int = 0, *content: Path) -> ProofReport:
-    """A fault can happen as its family's `cases.yaml` says, and a task that has it is right. Raises as `check_app`."""
-    return _proved(proof.check_fault(fault_id, seed, library=Library(content)))
+def check_fault(fault_id: str, seed: int = 0, *content: Path, tries: tuple[int, int] = TRIES) -> ProofReport:
+    """A fault can happen as its family's `cases.yaml` says, and a task that has it is right: see `check_task`."""
+    return _proved(proof.check_fault(fault_id, seed, library=Library(content), tries=tries))
 
 
-def check_task(task: str, seed: int = 0, *content: Path) -> ProofReport:
-    """A task (an id or a file) can be noticed, solved and not be cheated. Raises as `check_app`."""
-    return _proved(proof.check_task(task, seed, library=Library(content)))
+def check_task(task: str, seed: int = 0, *content: Path, tries: tuple[int, int] = TRIES) -> ProofReport:
+    """A task (an id or a file) can be noticed, solved and not be cheated. Raises as `check_app`.
+
+    Args:
+        tries: how many generic exploits and repairs, drawn by the seed, are tried.
+    """
+    return _proved(proof.check_task(task, seed, library=Library(content), tries=tries))
 
 
 def _proved(report: ProofReport) -> ProofReport:

@@ -44,7 +44,7 @@ class Called(Live):
 
 def healthy(task_id: str) -> Snapshot[tuple[World, Task]]:
     task = tasks.load(task_id)
-    world = STARTS.healthy(task, 4)
+    world = STARTS.healthy(task, 3)
     return Snapshot((world, resolve(task, world)))
 
 

@@ -50,7 +50,15 @@ def made(folder: Path, name: str = "kiosk", more: str = "idle_cpu_ms: 1", app: s
     return place
 
 
-@pytest.mark.parametrize("folder", applications(), ids=lambda folder: folder.path.name)
+#: Forty services that take minutes to load: its own tests bring it up, too.
+LARGE = ("train_ticket",)
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [pytest.param(one, marks=[pytest.mark.slow(sample=0)] * (one.path.name in LARGE)) for one in applications()],
+    ids=lambda folder: folder.path.name,
+)
 def test_every_application_does_what_its_case_says(folder: object) -> None:
     assert check_app(folder.behaviour.application).passed  # type: ignore[attr-defined]
 

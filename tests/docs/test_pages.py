@@ -21,9 +21,11 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Pages that prove whole incidents: of these one runs, and all with `--whole`.
-LONG = ("task", "fault", "check", "agent", "application")
+#: Of pages that prove or grade whole tasks, half a minute each, the quickest is followed, of the others so many; all
+#: with `--whole`.
+LONG, QUICKEST, FOLLOWED = ("task", "fault", "check", "agent"), "[agent]", 2
 PAGES = sorted((ROOT / "docs" / "add").glob("*.md"))
+DRAWN = {page: {"first": QUICKEST} if page.stem in LONG else {"sample": FOLLOWED} for page in PAGES}
 NOT_COPIED = (".git", ".venv*", ".*_cache", ".hypothesis", "build", "dist", "runs", "*.egg-info", "recordings")
 
 BLOCK = re.compile(r"(?P<above>[^\n]*)\n\n?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -115,7 +117,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=[pytest.mark.slow] * (page.stem in LONG)) for page in PAGES],
+    [pytest.param(page, marks=pytest.mark.slow(**drawn)) for page, drawn in DRAWN.items()],
     ids=lambda page: page.stem,
 )
 def test_the_page_does_what_it_says(page: Path, tree: Path, environment: dict[str, str]) -> None:

@@ -13,11 +13,11 @@ from simcluster.eval.runner.execute import agent_for
 STARTS = Starts(keep=2)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(first="wrong_service_selector_online_boutique")
 @pytest.mark.parametrize("task_id", tasks.ids())
 def test_an_evaluation_holds_no_word_of_the_answer(task_id: str) -> None:
     """At the page, in what the expert reads, and in all that is there once he has finished."""
-    episode = STARTS.start(task_id, 5)
+    episode = STARTS.start(task_id, 3)
     assert leaks(episode.world, episode.task) == []
     agent_for("expert", episode).run(episode)
     read = "\n".join(turn.answer for turn in episode.transcript.turns).lower()

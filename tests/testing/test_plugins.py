@@ -241,7 +241,8 @@ from simcluster.eval.proof import check
 from simcluster.testing import check_app, check_fault, check_task
 
 check_app("kiosk")
-assert any(finding.name == "a task uses it" for finding in check_fault("kiosk_closed").findings)  # and proves it
+findings = check_fault("kiosk_closed", tries=(1, 1)).findings
+assert any(finding.name == "a task uses it" for finding in findings)  # and proves it
 assert check("breeze").passed
 assert agents.create("acme").name == "acme"
 try:

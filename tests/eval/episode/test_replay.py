@@ -25,7 +25,7 @@ def lived(episode: Episode, agent: str, path: Path) -> Episode:
     return episode
 
 
-@pytest.mark.slow
+@pytest.mark.slow(first="wrong_service_selector_online_boutique")
 @pytest.mark.parametrize("task", tasks.ids())
 def test_the_log_gives_the_same_answers(task: str, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"

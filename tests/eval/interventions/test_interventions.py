@@ -124,7 +124,7 @@ def test_victims_are_who_calls_transitively(selector: Court, spike: Court) -> No
     assert suffer(spike, "inventory", "cpu_limit") == ["catalog", "gateway"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(first="online_boutique")
 @pytest.mark.parametrize("task_id", tasks.ids())
 def test_a_claim_made_from_the_record_passes(task_id: str) -> None:
     court = court_of(task_id, 3)

@@ -49,6 +49,12 @@ WORKLOADS = {
     "tidb": ["basic-discovery", "basic-pd", "basic-tidb", "basic-tikv"],
 }
 LABELS = ("right", "wrong", "unclear")
+#: Files of texts by eleven hands that nothing was mended for and nothing is learned from.
+UNSEEN = (
+    *("twentyseventh_contact", "twentyeighth_contact", "twentyninth_contact", "thirtieth_contact"),
+    *("thirtyfirst_contact", "thirtysecond_contact", "thirtythird_contact", "thirtyfourth_contact"),
+    *("thirtyfifth_contact", "thirtysixth_contact", "thirtyseventh_contact"),
+)
 
 
 class Case(NamedTuple):

@@ -11,7 +11,7 @@ import itertools
 import pytest
 
 from simcluster.eval.judge.judge import family_of, questioned, reading_of
-from tests.eval.judge.labelled_set import Agreement, Case, agreement, cases, first_contact
+from tests.eval.judge.labelled_set import UNSEEN, Agreement, Case, agreement, cases, first_contact
 
 #: At most so many of the wrong may be accepted, and of the right refused.
 WRONG_MAX, RIGHT_MAX = 0.03, 0.08
@@ -33,6 +33,8 @@ NUMBERS += ("seventeenth", "eighteenth", "nineteenth", "twentieth", "twentyfirst
 NUMBERS += ("twentyfourth", "twentyfifth", "twentysixth", "twentyseventh", "twentyeighth", "twentyninth", "thirtieth")
 NUMBERS += ("thirtyfirst", "thirtysecond", "thirtythird", "thirtyfourth", "thirtyfifth", "thirtysixth", "thirtyseventh")
 CONTACTS = tuple(f"{number}_contact" for number in NUMBERS)
+#: So many of the later and of the last files, and with the set the first ones of all, are read without `--whole`.
+FILES, FIRST = 4, 3
 
 
 def measured(half: str) -> tuple[Agreement, int, int]:
@@ -83,10 +85,11 @@ def test_the_judge_agrees_with_the_labels(half: str) -> None:
     assert len(found.refused) <= RIGHT_MAX * right, shown
 
 
-def test_families_are_read_alike() -> None:
+def test_families_are_read_alike(request: pytest.FixtureRequest) -> None:
     """Printed; of no family are more than a quarter of the texts read otherwise than a careful reader does."""
     families: dict[str, list[Case]] = {}
-    for case in (*cases(), *itertools.chain.from_iterable(map(first_contact, CONTACTS))):
+    contacts = CONTACTS if request.config.getoption("--whole") else CONTACTS[:FIRST]
+    for case in (*cases(), *itertools.chain.from_iterable(map(first_contact, contacts))):
         families.setdefault(family_of(case.truth), []).append(case)
     assert len(families) >= 20
     for family, over in sorted(families.items()):
@@ -160,16 +163,23 @@ FAMILIES_MIN = {
 }
 
 
+def read_no_worse(name: str, counted: tuple[int, int, int, int]) -> Agreement:
+    """A file holds so many right and wrong texts, of which at most so many pass, and do not."""
+    over, (right, wrong, accepted_max, refused_max) = first_contact(name), counted
+    found = agreement(over, passes)
+    assert (sum(case.label == "right" for case in over), len(over)) == (right, right + wrong)  # integers
+    assert len(found.accepted) <= accepted_max, [case.text for case in found.accepted]
+    assert len(found.refused) <= refused_max, [case.text for case in found.refused]
+    return found
+
+
+@pytest.mark.slow(sample=FILES)
 @pytest.mark.parametrize("name", LATER)
 def test_texts_in_many_hands(name: str) -> None:
     """Terse notes, models' prose and tables, tickets, chains, near misses, seven languages; split by task."""
-    over, (right, wrong, accepted_max, refused_max) = first_contact(name), LATER[name]
-    found = agreement(over, passes)
-    assert (sum(case.label == "right" for case in over), len(over)) == (right, right + wrong)  # integers
-    assert len({family_of(case.truth) for case in over}) >= FAMILIES_MIN.get(name, 25)
-    assert found.kappa >= (0.9 if right > 40 else 0.8)
-    assert len(found.accepted) <= accepted_max, [case.text for case in found.accepted]
-    assert len(found.refused) <= refused_max, [case.text for case in found.refused]
+    found = read_no_worse(name, LATER[name])
+    assert len({family_of(case.truth) for case in first_contact(name)}) >= FAMILIES_MIN.get(name, 25)
+    assert found.kappa >= (0.9 if LATER[name][0] > 40 else 0.8)
 
 
 #: Of files of texts that were met last how many are right and wrong, and at most how many of these are read otherwise.
@@ -191,14 +201,35 @@ LAST = {
 }
 
 
+@pytest.mark.slow(sample=FILES)
 @pytest.mark.parametrize("name", LAST)
 def test_texts_that_were_met_last(name: str) -> None:
     """Near misses by one value, and mechanisms told in pictures ("gives birth to children and buries none")."""
-    over, (right, wrong, accepted_max, refused_max) = first_contact(name), LAST[name]
-    found = agreement(over, passes)
-    assert (sum(case.label == "right" for case in over), len(over)) == (right, right + wrong)  # integers
-    assert len(found.accepted) <= accepted_max, [case.text for case in found.accepted]
-    assert len(found.refused) <= refused_max, [case.text for case in found.refused]
+    read_no_worse(name, LAST[name])
+
+
+#: Of each of `UNSEEN`: texts right and wrong, wrong ones that pass and right ones that do not. One in nine and one in
+#: seven; in the last five all wrong ones are near misses.
+MET_ONCE = {
+    "twentyseventh_contact": (138, 138, 9, 14),
+    "twentyeighth_contact": (136, 136, 13, 16),
+    "twentyninth_contact": (136, 136, 12, 17),
+    "thirtieth_contact": (138, 138, 8, 9),
+    "thirtyfirst_contact": (136, 136, 31, 14),
+    "thirtysecond_contact": (136, 136, 15, 30),
+    "thirtythird_contact": (164, 164, 24, 41),
+    "thirtyfourth_contact": (164, 164, 12, 28),
+    "thirtyfifth_contact": (150, 150, 19, 14),
+    "thirtysixth_contact": (164, 164, 12, 24),
+    "thirtyseventh_contact": (164, 164, 21, 39),
+}
+
+
+@pytest.mark.slow(sample=1)
+@pytest.mark.parametrize("name", UNSEEN)
+def test_hands_that_nothing_was_learned_from(name: str) -> None:
+    """What a diagnosis by somebody else may expect."""
+    read_no_worse(name, MET_ONCE[name])
 
 
 def test_agreement_by_chance_is_none() -> None:

@@ -1,4 +1,4 @@
-"""Every task and fault of the package proves itself, on a seed of its own."""
+"""Every task and fault of the package proves itself."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from simcluster import tasks
 from simcluster.eval.proof import check_task
 
 
-@pytest.mark.slow
+@pytest.mark.slow(first="wrong_service_selector_online_boutique")
 @pytest.mark.parametrize("task_id", tasks.ids())
 def test_every_task_proves_itself(task_id: str, request: pytest.FixtureRequest) -> None:
     tries = (1, 1) if request.config.getoption("--whole") else (0, 0)  # of these `test_attacks` has a sample
-    report = check_task(task_id, seed=11, tries=tries)
+    report = check_task(task_id, seed=3, tries=tries)
     assert report.passed, report.explain()

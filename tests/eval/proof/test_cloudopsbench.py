@@ -67,7 +67,7 @@ def test_a_type_fits_what_it_can_fit(label: str) -> None:
     assert len(ids) == len(set(ids)) >= TYPES[label]
 
 
-@pytest.mark.slow(sample=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(PAIRS))
 @pytest.mark.parametrize("label", TYPES)
 def test_pairs_of_a_sample_are_proved(label: str, number: int) -> None:

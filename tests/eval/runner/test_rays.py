@@ -59,7 +59,7 @@ def victims() -> list[int]:
 @pytest.mark.filterwarnings("default")
 def test_a_lost_worker_costs_no_result_and_none_counts_twice(cluster: None, tmp_path: Path) -> None:
     rays = pytest.importorskip("simcluster.eval.runner.rays")
-    plan = kiosk.plan("noop", "expert", "restarter")
+    plan = kiosk.plan("noop", "restarter")
     with RunDirectory(tmp_path / "ray", plan) as directory:
         thread = killed_when(tmp_path / "ray", 1)
         there = rays.evaluate_on_ray(plan, directory, 2)

@@ -51,7 +51,7 @@ def test_an_unknown_row_names_the_nearest() -> None:
         list(validate(["R13"]))
 
 
-@pytest.mark.slow(sample=2)
+@pytest.mark.slow(first="Q")
 @pytest.mark.parametrize("name", ALL)
 def test_rows_hold_on_the_exact_engine(name: str) -> None:
     for one in validate([name], ["exact"], quick=True):
