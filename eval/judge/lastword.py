@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -112,22 +112,32 @@ def _leaf(tree: Tree, values: Sequence[int]) -> int:
 
 
 def parsed(text: str) -> Model:
-    """A model from four parts that empty lines divide: scores, signs, trees, wordings."""
-    scores, alone, trees, words = (part.split("\n") for part in text.rstrip("\n").split("\n\n"))
+    """A model from four parts that empty lines divide: scores, signs, trees, wordings below what they begin with."""
+    scores, alone, trees, words = (part.split("\n") for part in text.rstrip("\n").split("\n\n", 3))
     accept, overturn, refuse, base, words_base = (int(line.split("\t")[1]) for line in scores)
     rows = [line.split("\t") for line in alone]
     found = [Sign(name, int(mean), int(spread), int(weight)) for name, mean, spread, weight in rows]
-    pairs = (line.split("\t") for line in words)
     return Model(
         accept,
         overturn,
         refuse,
         base,
         words_base,
-        {name: int(weight) for name, weight in pairs},
+        dict(_worded(words)),
         found,
         [_tree(iter(line.split(" "))) for line in trees],
     )
+
+
+def _worded(lines: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Wordings with what they say; a line without a tab is what those below it begin with."""
+    begun = ""
+    for line in lines:
+        name, tab, weight = line.partition("\t")
+        if tab:
+            yield begun + name, int(weight)
+        else:
+            begun = name
 
 
 def _tree(steps: Iterable[str]) -> Tree:

@@ -15,6 +15,8 @@ from tests.eval.judge.labelled_set import UNSEEN, Agreement, Case, agreement, ca
 
 #: At most so many of the wrong may be accepted, and of the right refused.
 WRONG_MAX, RIGHT_MAX = 0.03, 0.08
+#: Of the right of the half that is held back more are, since one word for all sets weighs near misses.
+HELD_RIGHT_MAX = 0.09
 #: Files of texts by the order in which the reader met them.
 NUMBERS: tuple[str, ...] = (
     "first",
@@ -32,6 +34,7 @@ NUMBERS += ("eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "six
 NUMBERS += ("seventeenth", "eighteenth", "nineteenth", "twentieth", "twentyfirst", "twentysecond", "twentythird")
 NUMBERS += ("twentyfourth", "twentyfifth", "twentysixth", "twentyseventh", "twentyeighth", "twentyninth", "thirtieth")
 NUMBERS += ("thirtyfirst", "thirtysecond", "thirtythird", "thirtyfourth", "thirtyfifth", "thirtysixth", "thirtyseventh")
+NUMBERS += ("thirtyeighth", "thirtyninth")
 CONTACTS = tuple(f"{number}_contact" for number in NUMBERS)
 #: So many of the later and of the last files, and with the set the first ones of all, are read without `--whole`.
 FILES, FIRST = 4, 3
@@ -82,7 +85,7 @@ def test_the_judge_agrees_with_the_labels(half: str) -> None:
     shown = "\n".join(names) if half == "tuned" else "who looks at these, tunes on them"
     assert found.kappa >= 0.9, shown
     assert len(found.accepted) <= WRONG_MAX * wrong, shown
-    assert len(found.refused) <= RIGHT_MAX * right, shown
+    assert len(found.refused) <= (RIGHT_MAX if half == "tuned" else HELD_RIGHT_MAX) * right, shown
 
 
 def test_families_are_read_alike(request: pytest.FixtureRequest) -> None:
@@ -135,22 +138,20 @@ def test_texts_of_pagers_and_postmortems_and_in_other_tongues() -> None:
 #: At first contact, in this order: kappa .764, 3 and 18; .870, 1 and 11; .807, 4 and 9; .770, 8 and 11; .723, 3 and 17;
 #: .847, 4 and 14; .788, 2 and 12 (four of which were mistakes of the labels, mended since). Of the last five, each
 #: met after the mends for the one before, victims beside: .725, 3 and 19; .833, 3 and 6; .800, 1 and 7; .738, 7 and 14;
-#: .556, 8 and 16 (one of which was a mistake of the set). Since weights are learned, two more of the seventh and one
-#: more of the ninth pass, and two more of the fourteenth do not. Since the last word is learned, too, one more of the
-#: fourth and of the ninth, and two more of the sixth and of the fifteenth do not; thirteen of others are read better.
+#: .556, 8 and 16 (one of which was a mistake of the set). Now the last word is learned from them, too.
 LATER = {
-    "fourth_contact": (89, 89, 0, 3),
-    "fifth_contact": (90, 94, 0, 0),
-    "sixth_contact": (66, 69, 0, 3),
-    "seventh_contact": (74, 94, 2, 1),
-    "eighth_contact": (70, 76, 0, 1),
-    "ninth_contact": (118, 118, 1, 4),
-    "tenth_contact": (66, 66, 0, 2),
-    "eleventh_contact": (80, 80, 0, 4),
-    "twelfth_contact": (54, 54, 1, 0),
-    "thirteenth_contact": (40, 40, 0, 1),
-    "fourteenth_contact": (80, 80, 0, 4),
-    "fifteenth_contact": (54, 54, 1, 2),
+    "fourth_contact": (89, 89, 0, 1),
+    "fifth_contact": (90, 94, 0, 1),
+    "sixth_contact": (66, 69, 0, 2),
+    "seventh_contact": (74, 94, 1, 1),
+    "eighth_contact": (70, 76, 0, 0),
+    "ninth_contact": (118, 118, 0, 2),
+    "tenth_contact": (66, 66, 0, 3),
+    "eleventh_contact": (80, 80, 0, 2),
+    "twelfth_contact": (54, 54, 0, 0),
+    "thirteenth_contact": (40, 40, 0, 0),
+    "fourteenth_contact": (80, 80, 0, 2),
+    "fifteenth_contact": (54, 54, 0, 0),
 }
 
 #: Families of a file that has fewer than the others.
@@ -185,19 +186,32 @@ def test_texts_in_many_hands(name: str) -> None:
 #: Of files of texts that were met last how many are right and wrong, and at most how many of these are read otherwise.
 #: At first contact, by the rules alone: kappa .500, 17 and 23; .616, 30 and 13; .545, 30 and 21; .583, 19 and 21; by a
 #: last word that was learned from those four: .788, 15 and 7; .827, 17 and 1; .779, 12 and 11; .706, 22 and 18; .757,
-#: 18 and 15; .638, 31 and 19; .750, 12 and 8.
+#: 18 and 15; .638, 31 and 19; .750, 12 and 8; by one learned from all of these: .833, 9 and 14; .787, 13 and 16;
+#: .787, 12 and 17; .877, 8 and 9; .669, 31 and 14; .669, 15 and 30; .604, 24 and 41; .756, 12 and 28; .780, 19 and 14;
+#: .780, 12 and 24; .634, 21 and 39. Now all are learned from.
 LAST = {
-    "sixteenth_contact": (80, 80, 1, 11),
+    "sixteenth_contact": (80, 80, 1, 3),
     "seventeenth_contact": (112, 112, 0, 1),
-    "eighteenth_contact": (112, 112, 2, 5),
-    "nineteenth_contact": (96, 96, 2, 0),
+    "eighteenth_contact": (112, 112, 1, 5),
+    "nineteenth_contact": (96, 96, 0, 0),
     "twentieth_contact": (104, 104, 0, 1),
     "twentyfirst_contact": (104, 104, 0, 0),
-    "twentysecond_contact": (104, 104, 1, 3),
-    "twentythird_contact": (136, 136, 2, 2),
-    "twentyfourth_contact": (136, 136, 1, 3),
-    "twentyfifth_contact": (138, 138, 1, 4),
-    "twentysixth_contact": (80, 80, 0, 2),
+    "twentysecond_contact": (104, 104, 0, 3),
+    "twentythird_contact": (136, 136, 0, 0),
+    "twentyfourth_contact": (136, 136, 0, 2),
+    "twentyfifth_contact": (138, 138, 0, 3),
+    "twentysixth_contact": (80, 80, 0, 0),
+    "twentyseventh_contact": (138, 138, 0, 5),
+    "twentyeighth_contact": (136, 136, 0, 1),
+    "twentyninth_contact": (136, 136, 0, 1),
+    "thirtieth_contact": (138, 138, 0, 0),
+    "thirtyfirst_contact": (136, 136, 0, 5),
+    "thirtysecond_contact": (136, 136, 0, 2),
+    "thirtythird_contact": (164, 164, 0, 10),
+    "thirtyfourth_contact": (164, 164, 0, 3),
+    "thirtyfifth_contact": (150, 150, 1, 1),
+    "thirtysixth_contact": (164, 164, 0, 0),
+    "thirtyseventh_contact": (164, 164, 0, 7),
 }
 
 
@@ -208,20 +222,11 @@ def test_texts_that_were_met_last(name: str) -> None:
     read_no_worse(name, LAST[name])
 
 
-#: Of each of `UNSEEN`: texts right and wrong, wrong ones that pass and right ones that do not. One in nine and one in
-#: seven; in the last five all wrong ones are near misses.
+#: Of each of `UNSEEN`: texts right and wrong, wrong ones that pass and right ones that do not. One in 27 of either; all
+#: wrong ones are near misses.
 MET_ONCE = {
-    "twentyseventh_contact": (138, 138, 9, 14),
-    "twentyeighth_contact": (136, 136, 13, 16),
-    "twentyninth_contact": (136, 136, 12, 17),
-    "thirtieth_contact": (138, 138, 8, 9),
-    "thirtyfirst_contact": (136, 136, 31, 14),
-    "thirtysecond_contact": (136, 136, 15, 30),
-    "thirtythird_contact": (164, 164, 24, 41),
-    "thirtyfourth_contact": (164, 164, 12, 28),
-    "thirtyfifth_contact": (150, 150, 19, 14),
-    "thirtysixth_contact": (164, 164, 12, 24),
-    "thirtyseventh_contact": (164, 164, 21, 39),
+    "thirtyeighth_contact": (82, 82, 2, 3),
+    "thirtyninth_contact": (82, 82, 4, 3),
 }
 
 

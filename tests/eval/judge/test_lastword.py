@@ -32,8 +32,10 @@ def signs_of(text: str, case: Case = PORT) -> dict[str, int]:
 
 def test_a_model_is_read_as_it_is_written() -> None:
     scores = "accept\t5\noverturn\t9\nrefuse\t4\nbase\t7\nwords\t0\n"
-    read = parsed(f"{scores}\na\t1000\t500\t100\n\n0:2 =-10 =30\n\nx\t2000\ny\t-500\n")
-    assert read == Model(5, 9, 4, 7, 0, {"x": 2000, "y": -500}, [Sign("a", 1000, 500, 100)], [(0, 2, -10, 30)])
+    read = parsed(f"{scores}\na\t1000\t500\t100\n\n0:2 =-10 =30\n\nx\t2000\nfault||\ny\t-500\n\ny\t-500\n")
+    assert read == Model(
+        5, 9, 4, 7, 0, {"x": 2000, "fault||y": -500, "y": -500}, [Sign("a", 1000, 500, 100)], [(0, 2, -10, 30)]
+    )
     assert read.of_words([["x"], ["y"]]) == 150
     assert read.says({"a": 2}) == (7 + 200 + 30, [(200, "a")])
     assert read.says({})[0] == 7 - 200 - 10
