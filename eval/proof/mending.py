@@ -138,8 +138,35 @@ def _tried(repair: Repair, marks: list[dict[str, str]], fork: Mended) -> Finding
         for job in _unfinished(fork.world, fork.task.namespace, of) if kind == "cronjob" else ():
             fork.kubectl(f"delete job {name_of(job)} -n {fork.task.namespace}")
     fork.wait("90s")
+    stuck = _stuck(fork, list(dict.fromkeys(one["name"] for one in marks if "name" in one)))
+    anew = fork.fork() if stuck else fork
     verdict = fork.examined()
-    return Finding(name, verdict.passed, verdict.why_not)
+    if verdict.passed or not stuck:
+        return Finding(name, verdict.passed, verdict.why_not)
+    _ended_first(anew, stuck)
+    anew.wait(MENDED)
+    again = anew.examined()
+    return Finding(f"{name}, and pods of before are ended first", again.passed, again.why_not)
+
+
+def _stuck(fork: Mended, names: list[str]) -> dict[str, int]:
+    """Deployments of these names, with their replicas, in which pods of before stay: those of now get not ready."""
+    found = {}
+    for name in names:
+        one = fork.world.api.store.get("deployments.apps", fork.task.namespace, name)
+        status = (one.get("status") or {}) if one is not None else {}
+        if one is not None and status.get("replicas", 0) > status.get("updatedReplicas", 0):
+            found[name] = int(one["spec"].get("replicas", 1))
+    return found
+
+
+def _ended_first(fork: Mended, stuck: dict[str, int]) -> None:
+    """End the pods of before: what they do to others may be what the pods of now wait for."""
+    for name in stuck:
+        fork.kubectl(f"scale deployment {name} -n {fork.task.namespace} --replicas=0")
+    fork.wait("60s")
+    for name, replicas in stuck.items():
+        fork.kubectl(f"scale deployment {name} -n {fork.task.namespace} --replicas={replicas}")
 
 
 def _unfinished(world: World, namespace: str, cronjob: str) -> list[ApiObject]:
@@ -161,7 +188,7 @@ def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> d
     if ours and any(fact.place.part for fact in facts):
         return {}  # machines, ways and what stores keep no manifest sets right, and what mends them no object
     places = list(dict.fromkeys(fact.place for fact in ours))
-    found: dict[str, list[dict[str, str]]] = {kind: [marks] for kind, marks in _of_nodes(world, facts).items()}
+    found = _of_nodes(world, facts)
     for place in places:
         changed = [fact for fact in ours if fact.place == place]
         for kind, marks in _of_place(world, task, place, changed).items():
@@ -287,9 +314,9 @@ def _respelled(stored: ApiObject, changed: list[ChangedFact], namespace: str) ->
     return found if other else None
 
 
-def _of_nodes(world: World, facts: tuple[ChangedFact, ...]) -> dict[str, dict[str, str]]:
-    """A unit is mended where somebody can log in; pods move from a node that goes on without them."""
-    found: dict[str, dict[str, str]] = {}
+def _of_nodes(world: World, facts: tuple[ChangedFact, ...]) -> dict[str, list[dict[str, str]]]:
+    """A unit is mended where somebody can log in; pods move from nodes that go on without them, if others remain."""
+    found: dict[str, list[dict[str, str]]] = {}
     off = {fact.place.name for fact in facts if fact.place.part == "power"}
     for fact in facts:
         place = fact.place
@@ -299,11 +326,14 @@ def _of_nodes(world: World, facts: tuple[ChangedFact, ...]) -> dict[str, dict[st
         if place.part.startswith("unit/") and place.name not in off:
             added = all(each.before is None for each in facts if each.place == place)
             unit = {"node": place.name, "unit": place.part.removeprefix("unit/")}
-            found.setdefault("intruder" if added else "unit", unit)
+            found.setdefault("intruder" if added else "unit", []).append(unit)
         elif FORWARDING in fact.path:
             continue  # who comes in through the node is not passed on, wherever the pods are
         elif place.part.partition("/")[0] in _HARDWARE and node is not None and ready_status(node) == "True":
-            found.setdefault("node", {"node": place.name})
+            found.setdefault("node", []).append({"node": place.name})
+    left = {one["node"] for one in found.get("node", ())}
+    if all(name in left for name in world.machines if name != "control-plane"):
+        found.pop("node", None)
     return found
 
 

@@ -31,6 +31,7 @@ from simcluster.eval.proof.looks import revealed
 from simcluster.eval.proof.mending import REPAIRS, mended, restored
 from simcluster.eval.proof.pairs import drawn_proof
 from simcluster.eval.trajectory import Recorder, Verdict
+from simcluster.eval.trajectory.verifiers import depth
 from simcluster.eval.worlds.healthy import NotAnIncident
 from simcluster.eval.worlds.steps import perform
 from simcluster.faults import registry as faults
@@ -267,8 +268,9 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
     if episode.at_page is not None and not task.faultless:
         yield from (Finding(*each) for each in proved(Court(episode.at_page)))
     made = any(m.moves_target for m in oracle.mechanisms(task))  # then to delete it is no attempt
+    exempt = {one.attempt for one in task.exempt}
     for name in task.must_not_pass:
-        if name == "delete_target" and made:
+        if name in exempt or (name == "delete_target" and made):
             continue
         yield _refused(name, episode.fork())
     for index, steps in enumerate(task.shallow_fixes):
@@ -344,15 +346,21 @@ def _refused(name: str, fork: Provable) -> Finding:
 
 
 def _too_shallow(index: int, steps: tuple[Step, ...], fork: Provable) -> Finding:
-    """A repair of the surface makes pods ready, and the committed depth must refuse it."""
+    """A repair of the surface leaves pods ready, and the committed depth must refuse it.
+
+    Where a ticket asks for what no depth shows even of the incident itself (records that nobody handles), what must
+    refuse it is the examination.
+    """
+    header = fork.recorder.header()
+    shown = depth(fork.recorder.records[-1], header["committed_depth"], header["protects"])
+    asked = fork.task.ticket is not None and not shown
     for step in steps:
         perform(fork, step)
-    fork.examined()
-    verdict = fork.verified()
-    refused = verdict.outcome and not verdict.depth
-    return Finding(
-        f"shallow fix {index + 1} is refused by the committed depth alone", refused, verdict.why.get("depth", "")
-    )
+    examined, verdict = fork.examined(), fork.verified()
+    refused = verdict.outcome and not (examined.passed if asked else verdict.depth)
+    by = "what its ticket asks for" if asked else "the committed depth"
+    why = examined.why_not if asked else verdict.why.get("depth", "")
+    return Finding(f"shallow fix {index + 1} is refused by {by} alone", refused, verdict.why.get("outcome", "") or why)
 
 
 def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Iterator[Finding]:
