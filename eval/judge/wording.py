@@ -20,7 +20,7 @@ _REST_MAX, _CLAUSES_MAX, _SENTENCE_MAX = 40, 160, 600
 #: In front of what is said to be in order, or not so.
 _DENIED = "~"
 #: In front of words that are among those of which the faults are made, and of those that may be and are not.
-TOLD, UNTOLD = "+", "-"
+KNOWN, ABSENT = "+", "-"
 
 
 def wording(reading: Reading, known: Known) -> list[list[str]]:
@@ -29,13 +29,13 @@ def wording(reading: Reading, known: Known) -> list[list[str]]:
     names = marked(reading.raw)
     alone: dict[str, None] = {}
     pairs: dict[str, None] = {}
-    told: dict[str, None] = {}
+    given: dict[str, None] = {}
     parts = known.params.parts
     for words, denied in _clauses(reading, known, names):
         before = _DENIED if denied else ""
         alone |= dict.fromkeys(before + word for word in words)
         pairs |= {f"{before}{one} {other}": None for one, other in itertools.pairwise(words)}
-        told |= {f"{before}{TOLD if word in parts else UNTOLD}{word}": None for word in words if word.isalpha()}
+        given |= {f"{before}{KNOWN if word in parts else ABSENT}{word}": None for word in words if word.isalpha()}
     family, fault = known.family, "".join(known.truth.faults[:1])
     return [
         [*alone],
@@ -43,7 +43,7 @@ def wording(reading: Reading, known: Known) -> list[list[str]]:
         [f"{family}|{word}" for word in alone],
         [f"{family}|{pair}" for pair in pairs],
         [f"{fault}||{word}" for word in alone] if fault else [],
-        [*told],
+        [*given],
     ]
 
 
@@ -86,17 +86,17 @@ def _part_of(name: str, known: Known) -> str:
     """What a component is in the incident: the origin, one that the faults were told of, a victim."""
     if name in known.own:
         return "$own"
-    told = name.lower() in known.params.pieces
+    known_of = name.lower() in known.params.pieces
     if name in known.victims:
-        return "$both" if told else "$victim"
-    return "$told" if told else "$other"
+        return "$both" if known_of else "$victim"
+    return "$told" if known_of else "$other"
 
 
 def _plain(text: str, given: Sequence[Token], params: Particulars, names: frozenset[str]) -> Iterator[str]:
     for token in given:
         word = token.text
         if word[0].isdigit():
-            yield "#told" if _is_told(text, token, params) else "#other"
+            yield "#told" if _is_given(text, token, params) else "#other"
         elif word in names:
             yield "$mark" if word in params.pieces or word in params.keys else "$nomark"
             yield stem(word)
@@ -104,7 +104,7 @@ def _plain(text: str, given: Sequence[Token], params: Particulars, names: frozen
             yield stem(word)
 
 
-def _is_told(text: str, token: Token, params: Particulars) -> bool:
+def _is_given(text: str, token: Token, params: Particulars) -> bool:
     """Whether an amount, with the unit behind it, is one that the faults were told."""
     if token.text in params.pieces:
         return True
@@ -123,5 +123,5 @@ def kept(words: Iterable[str]) -> frozenset[str]:
     ['+port', '-port', '~-port']
     """
     given = frozenset(words)
-    there = {word.lstrip(_DENIED)[1:] for word in given if word.lstrip(_DENIED)[0] == TOLD}
+    there = {word.lstrip(_DENIED)[1:] for word in given if word.lstrip(_DENIED)[0] == KNOWN}
     return frozenset(word for word in given if word.lstrip(_DENIED)[1:] in there)

@@ -29,7 +29,7 @@ from simcluster import tasks
 from simcluster.eval.judge import lastword
 from simcluster.eval.judge.judge import Asked, questioned, reading_of
 from simcluster.eval.judge.lastword import PASSED, UNIT, WORDS, Model, Tree, evidence, parsed
-from simcluster.eval.judge.wording import TOLD, UNTOLD, kept
+from simcluster.eval.judge.wording import KNOWN, ABSENT, kept
 from simcluster.eval.statistics import cohen_kappa
 from tests.eval.judge.composed import composed
 from tests.eval.judge.labelled_set import UNSEEN, Case, cases, first_contact, met, resolved
@@ -150,8 +150,8 @@ def texts_of(rows: Sequence[Row]) -> Texts:
 def _matrix(words: Sequence[Sequence[str]]) -> tuple[Any, list[str]]:
     """Which of the wordings of one sort stand in each text, all of a text together of length one, and their names."""
     seen = Counter(word for one in words for word in one)
-    told = kept(word for word in seen if word.lstrip("~")[:1] in (TOLD, UNTOLD))
-    names = sorted(w for w in seen if seen[w] >= _SEEN and (w.lstrip("~")[:1] not in (TOLD, UNTOLD) or w in told))
+    there = kept(word for word in seen if word.lstrip("~")[:1] in (KNOWN, ABSENT))
+    names = sorted(w for w in seen if seen[w] >= _SEEN and (w.lstrip("~")[:1] not in (KNOWN, ABSENT) or w in there))
     at = {name: number for number, name in enumerate(names)}
     of = [[at[word] for word in one if word in at] for one in words]
     lengths = [1 / np.sqrt(len(one)) for one in of for _ in one]
