@@ -29,7 +29,7 @@ from simcluster import tasks
 from simcluster.eval.judge import lastword
 from simcluster.eval.judge.judge import Asked, questioned, reading_of
 from simcluster.eval.judge.lastword import PASSED, UNIT, WORDS, Model, Tree, evidence, parsed
-from simcluster.eval.judge.wording import KNOWN, ABSENT, kept
+from simcluster.eval.judge.wording import ABSENT, KNOWN, kept
 from simcluster.eval.statistics import cohen_kappa
 from tests.eval.judge.composed import composed
 from tests.eval.judge.labelled_set import UNSEEN, Case, cases, first_contact, met, resolved
