@@ -9,7 +9,7 @@ from simcluster.eval.judge.clauses import ABOUT, ACQUIT, FINE, MANY, NOT, ONLY, 
 from simcluster.eval.judge.learned import NO_CAUSE
 from simcluster.eval.judge.particulars import Particulars
 from simcluster.eval.judge.reading import Reading
-from simcluster.eval.judge.values import amounts, says_value
+from simcluster.eval.judge.values import amounts, same, says_value
 
 _WORD = re.compile(r"[a-z0-9_*][a-z0-9_./:%*@-]*[a-z0-9_%*]|[a-z0-9]")
 _AMOUNT = re.compile(r"[-+]?\d+(?:\.\d+)?[a-z%]{0,7}")
@@ -198,9 +198,7 @@ def _agrees(word: str, sort: str, params: Particulars) -> bool:
     if word in params.pieces or word in params.keys:
         return True
     if sort in ("amount", "port"):
-        return any(
-            abs(one - other) <= 1e-9 * max(abs(one), abs(other)) for one in amounts(word) for other in params.numbers
-        )
+        return any(same(one, other) for one in amounts(word) for other in params.numbers)
     pieces = [piece for piece in re.split(r"[/:@.=]+", word) if len(piece) > 1]
     hits = sum(piece in params.pieces or piece in params.keys for piece in pieces)  # integers
     return bool(pieces) and hits >= len(pieces) - (len(pieces) > 3)

@@ -53,7 +53,7 @@ def says_value(text: str, key: str, value: str) -> bool:
     if len(bare) >= _NAME_MIN and bare.isalpha() and bare in _letters(text):
         return True  # `paymentFailure`, "payment failure"
     wanted = _amount(value)
-    return wanted is not None and any(_same(wanted, found) for found in amounts(text))
+    return wanted is not None and any(same(wanted, found) for found in amounts(text))
 
 
 def _letters(text: str) -> str:
@@ -126,5 +126,6 @@ def amount_at(text: str, at: int) -> float | None:
     return float(found[1]) * _SCALE[found[2] or ""] if found else None
 
 
-def _same(one: float, other: float) -> bool:
+def same(one: float, other: float) -> bool:
+    """Whether two amounts are one, but for how floats are rounded."""
     return abs(one - other) <= 1e-9 * max(abs(one), abs(other))

@@ -4,7 +4,7 @@ right cause, and of others."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from simcluster.eval.judge.clauses import FINE, Known
 from simcluster.eval.judge.learned import STOP, fine_in, stem
@@ -13,12 +13,12 @@ from simcluster.eval.judge.reading import Reading
 from simcluster.eval.judge.sentence import Clause, Sentence
 from simcluster.eval.judge.specifics import marked
 from simcluster.eval.judge.tokens import Token, normal, sentences, tokens
-from simcluster.eval.judge.values import amount_at
+from simcluster.eval.judge.values import amount_at, same
 
 #: Sentences in which nothing is named that are looked at, clauses of the others, and characters of a sentence.
 _REST_MAX, _CLAUSES_MAX, _SENTENCE_MAX = 40, 160, 600
 #: In front of what is said to be in order, or not so.
-_DENIED = "~"
+DENIED = "~"
 #: In front of words that are among those of which the faults are made, and of those that may be and are not.
 KNOWN, ABSENT = "+", "-"
 
@@ -32,7 +32,7 @@ def wording(reading: Reading, known: Known) -> list[list[str]]:
     given: dict[str, None] = {}
     parts = known.params.parts
     for words, denied in _clauses(reading, known, names):
-        before = _DENIED if denied else ""
+        before = DENIED if denied else ""
         alone |= dict.fromkeys(before + word for word in words)
         pairs |= {f"{before}{one} {other}": None for one, other in itertools.pairwise(words)}
         given |= {f"{before}{KNOWN if word in parts else ABSENT}{word}": None for word in words if word.isalpha()}
@@ -86,10 +86,10 @@ def _part_of(name: str, known: Known) -> str:
     """What a component is in the incident: the origin, one that the faults were told of, a victim."""
     if name in known.own:
         return "$own"
-    known_of = name.lower() in known.params.pieces
+    is_known = name.lower() in known.params.pieces
     if name in known.victims:
-        return "$both" if known_of else "$victim"
-    return "$told" if known_of else "$other"
+        return "$both" if is_known else "$victim"
+    return "$told" if is_known else "$other"
 
 
 def _plain(text: str, given: Sequence[Token], params: Particulars, names: frozenset[str]) -> Iterator[str]:
@@ -109,19 +109,4 @@ def _is_given(text: str, token: Token, params: Particulars) -> bool:
     if token.text in params.pieces:
         return True
     found = amount_at(text, token.start)
-    return found is not None and any(_same(found, other) for other in params.numbers)
-
-
-def _same(one: float, other: float) -> bool:
-    return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
-
-
-def kept(words: Iterable[str]) -> frozenset[str]:
-    """Of words told or not those that are told in some text: others say nothing.
-
-    >>> sorted(kept(["+port", "-port", "-pod", "~-port"]))
-    ['+port', '-port', '~-port']
-    """
-    given = frozenset(words)
-    there = {word.lstrip(_DENIED)[1:] for word in given if word.lstrip(_DENIED)[0] == KNOWN}
-    return frozenset(word for word in given if word.lstrip(_DENIED)[1:] in there)
+    return found is not None and any(same(found, other) for other in params.numbers)

@@ -17,7 +17,7 @@ import argparse
 import itertools
 import pickle
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from simcluster import tasks
 from simcluster.eval.judge import lastword
 from simcluster.eval.judge.judge import Asked, questioned, reading_of
 from simcluster.eval.judge.lastword import PASSED, UNIT, WORDS, Model, Tree, evidence, parsed
-from simcluster.eval.judge.wording import ABSENT, KNOWN, kept
+from simcluster.eval.judge.wording import ABSENT, DENIED, KNOWN
 from simcluster.eval.statistics import cohen_kappa
 from tests.eval.judge.composed import composed
 from tests.eval.judge.labelled_set import UNSEEN, Case, cases, first_contact, met, resolved
@@ -41,7 +41,7 @@ _NUMBERS = """seventeenth eighteenth nineteenth twentieth twentyfirst twentyseco
 FRESH = tuple(f"{number}_contact" for number in _NUMBERS.split())
 MENDED = 0.3
 #: Texts made of others, and how much one counts: they are many, and by nobody's hand.
-COMPOSED, MADE, MADE_WORDS = "composed", 0.06, 0.06
+COMPOSED, MADE = "composed", 0.06
 #: How much the wording of a reference diagnosis counts: it is right by definition.
 REFERENCE = 1.0
 #: How much a text of the labelled half counts, and its wording: no other set is as terse.
@@ -150,8 +150,7 @@ def texts_of(rows: Sequence[Row]) -> Texts:
 def _matrix(words: Sequence[Sequence[str]]) -> tuple[Any, list[str]]:
     """Which of the wordings of one sort stand in each text, all of a text together of length one, and their names."""
     seen = Counter(word for one in words for word in one)
-    there = kept(word for word in seen if word.lstrip("~")[:1] in (KNOWN, ABSENT))
-    names = sorted(w for w in seen if seen[w] >= _SEEN and (w.lstrip("~")[:1] not in (KNOWN, ABSENT) or w in there))
+    names = sorted(word for word in seen if seen[word] >= _SEEN and _says(word, seen))
     at = {name: number for number, name in enumerate(names)}
     of = [[at[word] for word in one if word in at] for one in words]
     lengths = [1 / np.sqrt(len(one)) for one in of for _ in one]
@@ -159,9 +158,15 @@ def _matrix(words: Sequence[Sequence[str]]) -> tuple[Any, list[str]]:
     return sparse.csr_matrix((lengths, where), shape=(len(words), len(names))), names
 
 
+def _says(word: str, seen: Collection[str]) -> bool:
+    """Whether one is more than a word that no fault is made of, which says nothing."""
+    bare = word.removeprefix(DENIED)
+    there = f"{KNOWN}{bare[1:]}"
+    return bare[:1] not in (KNOWN, ABSENT) or there in seen or f"{DENIED}{there}" in seen
+
+
 def _counts_worded(name: str) -> float:
-    made = MADE_WORDS if name.startswith(COMPOSED) else _counts(name)
-    return {"reference": REFERENCE, "labelled": TERSE}.get(name, made)
+    return {"reference": REFERENCE, "labelled": TERSE}.get(name, _counts(name))
 
 
 def _counts(name: str) -> float:

@@ -8,7 +8,9 @@ from simcluster import tasks
 from simcluster.eval.episode import start
 from simcluster.eval.proof.attacks import attacked
 from simcluster.eval.proof.deeds import exploits, marks_of
-from simcluster.eval.proof.mending import marks_by_kind, mended, repairs
+from simcluster.eval.proof.mending import _ended_first, _stuck, marks_by_kind, mended, repairs
+from simcluster.faults.facts import ChangedFact, Place
+from tests import kiosk
 
 
 def _one_of_each() -> list[str]:
@@ -57,3 +59,33 @@ def test_what_a_task_exempts_is_no_exploit_there() -> None:
     assert "new interfaces" in anew.why_not(tasks.load("auth_late_payments"))
     assert anew.why_not(tasks.load("wrong_service_selector_online_boutique")) == ""
     assert "everybody is let in" in exploits()["delete_target"].why_not(tasks.load("policy_narrowed_online_boutique"))
+
+
+def test_units_are_set_right_on_every_node_and_pods_move_only_where_a_node_is_left() -> None:
+    episode = kiosk.started(3)
+    workers = ["worker-1", "worker-2", "worker-3"]
+
+    def marks(part: str, names: list[str]) -> dict[str, list[dict[str, str]]]:
+        places = [Place("Node", "", name, part) for name in names]
+        return marks_by_kind(
+            episode.world, episode.task, tuple(ChangedFact(one, "state", "on", "off") for one in places)
+        )
+
+    assert marks("unit/kubelet", workers)["unit"] == [{"node": name, "unit": "kubelet"} for name in workers]
+    assert marks("fan", workers[:2])["node"] == [{"node": name} for name in workers[:2]]
+    assert "node" not in marks("fan", workers)
+
+
+def test_a_rollout_that_pods_of_before_hold_up_is_known_and_begun_anew() -> None:
+    episode = kiosk.started(3)
+    assert _stuck(episode, ["kiosk", "nobody"]) == {}
+    episode.kubectl("set image deployment kiosk -n kiosk *=registry.example/kiosk:none")
+    episode.wait("60s")
+    assert _stuck(episode, ["kiosk", "nobody"]) == {"kiosk": 2}
+    before = set(episode.kubectl("get pods -n kiosk -o name").stdout.split())
+    _ended_first(episode, {"kiosk": 2})
+    episode.wait("30s")
+    after = set(episode.kubectl("get pods -n kiosk -o name").stdout.split())
+    assert len(after) == 2
+    assert not before & after
+    assert _stuck(episode, ["kiosk"]) == {}
