@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from copy import copy
 from fnmatch import fnmatchcase
 from itertools import combinations
@@ -206,9 +207,14 @@ class Incident:
         others = [fact for fact in self.record[index] if (fact.place.kind, fact.place.name) != (ref.kind, ref.name)]
         self.record[index] = (*mine, *others)
 
-    def facts(self, *, harmless: bool = True) -> tuple[ChangedFact, ...]:
-        """What all faults together have changed so far; or only those that are causes, not what is harmless."""
-        counted = [index for index in sorted(self.record) if harmless or not self.steps[index].harmless]
+    def facts(self, *, harmless: bool = True, but: Collection[int] = ()) -> tuple[ChangedFact, ...]:
+        """What all faults together have changed so far.
+
+        Args:
+            harmless: or only those that are causes, not what is harmless.
+            but: steps that do not count.
+        """
+        counted = [i for i in sorted(self.record) if i not in but and (harmless or not self.steps[i].harmless)]
         return net([self.record[index] for index in counted])
 
     def lost(self) -> tuple[ChangedFact, ...]:

@@ -203,6 +203,12 @@ class Task(Piece):
         return next((aim.namespace for aim in aims if aim.namespace), self.namespace)
 
     @property
+    def aimed_namespaces(self) -> tuple[str, ...]:
+        """Other namespaces than the application's in which something is that a fault is aimed at."""
+        found = (aim.namespace for step in self.incident for aim in step.aims)
+        return tuple(dict.fromkeys(one for one in found if one and one != self.namespace))
+
+    @property
     def resolved(self) -> bool:
         """Whether every fault has one named target, and nothing is to be computed."""
         return all(step.resolved for step in self.incident)

@@ -68,7 +68,7 @@ class Episode(Live):
         self.seed = seed
         self.noise_name = noise.id if noise is not None else None
         self.alert = ""
-        self.baseline = Baseline.take(world, task.namespace)
+        self.baseline = Baseline.take(world, task.namespace, task.aimed_namespaces)
         self.recorder = Recorder(world, task)
         self.transcript = Transcript()
         self.pager = Pager(world)

@@ -6,11 +6,13 @@ nothing, and forks share it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from simcluster.api.objects import ApiObject, controller_of, namespace_of
 from simcluster.engine import Shared
 from simcluster.faults.survey import EPHEMERAL, Key
+from simcluster.faults.target import resource_of
 
 if TYPE_CHECKING:
     from simcluster.world import World
@@ -21,8 +23,12 @@ SYSTEM = "kube-system"
 PROVISIONED = "pv.kubernetes.io/provisioned-by"
 
 
+#: What an owner writes for its programs, and writes anew when it is made anew.
+_SETTINGS = ("ConfigMap", "Secret")
+
+
 class Baseline(Shared):
-    """Objects of a namespace, of the system and of the cluster, and the units that ran.
+    """Objects of a namespace, of what an incident is aimed at, of the system and of the cluster; units that ran.
 
     Attributes:
         taken_ns: when.
@@ -40,8 +46,12 @@ class Baseline(Shared):
         self.units = units
 
     @classmethod
-    def take(cls, world: World, namespace: str) -> Baseline:
-        """The baseline of the present instant: call it when the application is healthy."""
+    def take(cls, world: World, namespace: str, also: Collection[str] = ()) -> Baseline:
+        """The baseline of the present instant: call it when the application is healthy.
+
+        Args:
+            also: other namespaces that count, those of what an incident is aimed at.
+        """
         store = world.api.store
         objects: dict[Key, ApiObject] = {}
         for resource in store.resources():
@@ -53,7 +63,7 @@ class Baseline(Shared):
                 if resource == "jobs.batch" and controller_of(obj) is not None:
                     continue  # comes and goes with its CronJob
                 where = namespace_of(obj)
-                if where in ("", namespace, SYSTEM):
+                if where in ("", namespace, SYSTEM, *also):
                     objects[resource, where, obj["metadata"]["name"]] = obj
         units = tuple(
             (node, unit.name)
@@ -93,6 +103,8 @@ def damage(baseline: Baseline, world: World, faulted: tuple[Key, ...]) -> list[s
         label = f"{resource} {name}"
         if now is None and key in faulted:
             now = _in_its_place(baseline, world, before)
+        if now is None and is_remnant(baseline.objects[key], world):
+            continue
         if now is None:
             found.append(f"{label} was deleted")
         elif "deletionTimestamp" in now["metadata"]:
@@ -111,6 +123,16 @@ def damage(baseline: Baseline, world: World, faulted: tuple[Key, ...]) -> list[s
         if state is None or not state.active:
             found.append(f"{unit} no longer runs on {node}")
     return found
+
+
+def is_remnant(before: ApiObject, world: World) -> bool:
+    """Whether settings that are gone went with their owner, and who was made in its place has no use for them."""
+    owner = controller_of(before)
+    if owner is None or before["kind"] not in _SETTINGS:
+        return False
+    kept = resource_of(owner["kind"], world.api.resources.all)
+    now = None if kept is None else world.api.store.get(kept.storage, namespace_of(before), owner["name"])
+    return now is not None and now["metadata"]["uid"] != owner["uid"]
 
 
 def _in_its_place(baseline: Baseline, world: World, before: ApiObject) -> ApiObject | None:

@@ -10,7 +10,9 @@ from simcluster.eval.oracles.mitigation import MitigationVerdict
 from simcluster.eval.proof.deeds import Exploit, concrete, exploits, fits, marks_of
 from simcluster.eval.proof.findings import Finding
 from simcluster.eval.worlds.steps import Hand, perform
+from simcluster.faults.facts import ChangedFact
 from simcluster.faults.incident import Incident
+from simcluster.faults.survey import Survey, changes, survey
 from simcluster.tasks.model import Task
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 #: How many exploits are tried on a task, drawn by the seed; all of them on one of a mechanism and application.
 EXPLOITS = 6
+#: Addresses, also `clusterIPs`, that a Service is given when it comes to have one again.
+_GIVEN = "spec.clusterIP"
 #: The attempt that restarts programs; those like it are repairs where a restart undoes what was changed.
 RESTARTS = "restart_all"
 
@@ -61,12 +65,20 @@ def attacked(episode: Attacked, seed: int | None, count: int = EXPLOITS) -> Iter
 
 def _tried(exploit: Exploit, fork: Attacked) -> Finding:
     name, namespace = f"exploit {exploit.id} is refused", fork.task.namespace
-    steps = concrete(exploit.steps, fork.world, fork.task)
+    steps, before, changed = concrete(exploit.steps, fork.world, fork.task), survey(fork.world), False
     for index, step in enumerate(steps):
         result = perform(fork, step, namespace)
         if result.exit_code and index == 0:
             return Finding(name, True, f"it cannot be done: {result.stderr.strip()[:200]}")
+        changed = changed or bool(_left(before, fork.world))
     verdict = fork.examined()
     if verdict.passed and exploit.like == RESTARTS and not fork.incident.still_present():
         return Finding(name, True, "it is none here: what was changed does not outlive a restart")
+    if verdict.passed and exploit.after == "fix" and changed and not _left(before, fork.world):
+        return Finding(name, True, "it is none here: whose it is has taken back what was changed")
     return Finding(name, not verdict.passed, verdict.why_not or "everything was survived")
+
+
+def _left(before: Survey, world: World) -> list[ChangedFact]:
+    """What is left of a deed: decisions that are others than before; an address that is given by itself is none."""
+    return [fact for fact in changes(before, survey(world)) if not fact.path.startswith(_GIVEN)]

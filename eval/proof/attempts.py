@@ -59,10 +59,11 @@ def delete_target(client: Client, world: World, task: Task) -> None:
 
 def scale_to_zero(client: Client, world: World, task: Task) -> None:
     """Scale what is wrong to nothing; everything, when the target cannot be scaled."""
-    resource, _, name = task.truth.ref.key_in(world.api, task.namespace)
-    every = [(kind, name_of(one)) for kind in _SCALABLE for one in world.api.store.objects(kind, task.namespace)]
-    for where in [(resource, name)] if resource in _SCALABLE else every:
-        client.patch(where[0], task.namespace, where[1], {"spec": {"replicas": 0}}, kind="merge")
+    ref, store = task.truth.ref, world.api.store
+    target = ref.key_in(world.api, task.namespace_of(ref))
+    every = [(kind, task.namespace, name_of(one)) for kind in _SCALABLE for one in store.objects(kind, task.namespace)]
+    for where in [target] if target[0] in _SCALABLE else every:
+        client.patch(*where, {"spec": {"replicas": 0}}, kind="merge")
 
 
 def delete_namespace(client: Client, world: World, task: Task) -> None:

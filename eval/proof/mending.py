@@ -52,7 +52,7 @@ BACKED_OFF = "670s"
 #: What a cluster adds to an object by itself.
 _OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
 #: Kinds that programs read when they start, or that decide when pods are admitted: who mends one makes those anew.
-_WITH_READERS = {"configmap": "ConfigMap", "secret": "Secret", "limitrange": "LimitRange"}
+_WITH_READERS = {kind.lower(): kind for kind in ("ConfigMap", "Secret", "LimitRange", "MutatingWebhookConfiguration")}
 #: Kinds with which all goes that is in them.
 _HOLDERS = ("Namespace", "CustomResourceDefinition")
 #: Parts of a node that its pods need and that it can do without.
@@ -114,13 +114,28 @@ def mended(episode: Mended, seed: int | None, count: int = REPAIRS) -> Iterator[
     """
     if seed is not None and not count:
         return
-    marks = marks_by_kind(episode.world, episode.task, episode.incident.facts(harmless=False))
+    marks = marks_by_kind(episode.world, episode.task, _wrong(episode))
     chosen = [r for r in repairs().values() if r.of in marks and episode.task.id not in r.exempt]
     if seed is not None:
         stream = Streams(seed).stream("mend", episode.task.id)
         chosen = [chosen.pop(stream.choice(list(range(len(chosen))))) for _ in range(min(count, len(chosen)))]
     for repair in chosen:
         yield _tried(repair, marks[repair.of], episode.fork())
+
+
+def _wrong(episode: Mended) -> tuple[ChangedFact, ...]:
+    """What is to be set right: what causes changed that are not over by themselves, and what keeps an incident going.
+
+    Nothing where things are gone besides that a cause kept from coming back: half of that mends nothing.
+    """
+    incident, task = episode.incident, episode.task
+    if incident.lost():
+        return ()
+    over = {index for index, one in incident.mechanisms.items() if not one.lasting}
+    return (
+        *incident.facts(harmless=False, but=over),
+        *(one.fact(episode.world, task.namespace) for one in task.sustained_by),
+    )
 
 
 def _tried(repair: Repair, marks: list[dict[str, str]], fork: Mended) -> Finding:

@@ -2,8 +2,8 @@
 
 Taken out is what the incident did itself, which others judge, and what an accepted repair leaves: a node that failed
 may stay cordoned or lack units, objects of the application may be changed (whether they work is examined), claims may
-have other volumes, and a pod that has ended does nothing any more. The rest is told with a severity; what endangers
-security or availability fails.
+have other volumes, settings may be gone with an owner that was made anew, and a pod that has ended does nothing any
+more. The rest is told with a severity; what endangers security or availability fails.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from simcluster.api.objects import ApiObject
 from simcluster.control.scheduler.requests import CPU, MEMORY, pod_requests
+from simcluster.eval.oracles.baseline import is_remnant
 from simcluster.eval.residue.machines import decided, judge_part
 from simcluster.eval.residue.objects import Judgement, Severity, judge_object
 from simcluster.eval.residue.secrets import secrets_shown
@@ -97,7 +98,7 @@ def residue(world: World, twin: World, incident: Iterable[ChangedFact] = (), com
                 for severity, what in _parts([one])
             ]
         else:
-            judgements = _object(place, keys[place], theirs, ours, facts)
+            judgements = _object(world, keys[place], theirs, ours, facts)
         explained = place in over or (place.kind == "Node" and not place.part and place.name in failed)
         found += [Trace("note" if explained else severity, place, what) for severity, what in judgements]
     found += [Trace("note", Place("Secret", "", ""), f"shown by {command}") for command in secrets_shown(commands)]
@@ -111,9 +112,12 @@ def _parts(facts: list[ChangedFact]) -> list[Judgement]:
     return [one for one in judgements if one is not None]
 
 
-def _object(place: Place, key: Key, theirs: Survey, ours: Survey, facts: list[ChangedFact]) -> list[Judgement]:
+def _object(world: World, key: Key, theirs: Survey, ours: Survey, facts: list[ChangedFact]) -> list[Judgement]:
     before, now = theirs.objects.get(key), ours.objects.get(key)
+    if before is not None and now is None and is_remnant(before, world):
+        return []
     notes = [obj["metadata"].get("annotations") or {} for obj in (before, now) if obj is not None]
+    place = facts[0].place
     if place.kind == "PersistentVolume" and any(_PROVISIONED in one for one in notes):
         return []
     return judge_object(place, before, now, facts)

@@ -167,8 +167,7 @@ class HotTraffic:
             caller, callee = key
             if hop.weights:
                 live.set_share(caller, callee, dict(hop.weights))
-            if hop.refused or hop.lost or key in before:
-                live.set_edge(caller, callee, refused=hop.refused, lost=hop.lost)
+            live.set_edge(caller, callee, refused=hop.refused, lost=hop.lost)  # also 0: shares are carried over
         for name, load in wiring.loads.items():
             if load.concurrency is None:
                 live.set_rate(name, max(0.0, load.rps))

@@ -190,6 +190,25 @@ def test_restarting_one_pod_does_not_end_it_restarting_all_at_once_does(collapse
     assert seen(all_, 20).ok > 0.99 * seen(all_, 20).sent
 
 
+def test_an_end_that_refused_is_forgotten_with_it_also_when_pods_change(collapsed: Snapshot[HandmadeCluster]) -> None:
+    cluster = collapsed.restore()
+    cluster.pod("deaf", "example.com/db:v1", node="n2", ports=(81,))
+    cluster.service("db", 80, ("db-0", "db-1", "deaf"))
+    cluster.run(3)
+    hot = cluster.traffic.hot
+    assert hot is not None
+    assert hot.live.engine.cuts.refused_share.max() == pytest.approx(1 / 3)
+    cluster.remove("deaf")
+    cluster.remove("db-0")
+    cluster.pod("db-2", "example.com/db:v1", node="n2")
+    cluster.service("db", 80, ("db-1", "db-2"))
+    cluster.run(3)
+
+    hot = cluster.traffic.hot
+    assert hot is not None
+    assert not hot.live.engine.cuts.refused_share.any()
+
+
 def test_a_killed_pod_loses_its_queue_and_its_callers_hear_of_it(collapsed: Snapshot[HandmadeCluster]) -> None:
     cluster = collapsed.restore()
     hot = cluster.traffic.hot
