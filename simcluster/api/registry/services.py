@@ -97,6 +97,8 @@ def _drop_unused(spec: Json, old: Json) -> None:
         for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"):
             if spec.get(name) == old.get(name):
                 spec.pop(name, None)
+    if _type(old) == "ExternalName" != _type(spec) and spec.get("externalName") == old.get("externalName"):
+        spec.pop("externalName", None)
     if _type(old) in _WITH_PORTS and _type(spec) not in _WITH_PORTS:
         had = [p.get("nodePort") for p in old.get("ports") or ()]
         if [p.get("nodePort") for p in spec.get("ports") or ()] == had:

@@ -192,7 +192,7 @@ def test_restarting_one_pod_does_not_end_it_restarting_all_at_once_does(collapse
 
 def test_an_end_that_refused_is_forgotten_with_it_also_when_pods_change(collapsed: Snapshot[HandmadeCluster]) -> None:
     cluster = collapsed.restore()
-    cluster.pod("deaf", "example.com/db:v1", node="n2", ports=(81,))
+    cluster.pod("deaf", "example.com/deaf:v1", node="n2", ports=(81,))
     cluster.service("db", 80, ("db-0", "db-1", "deaf"))
     cluster.run(3)
     hot = cluster.traffic.hot
