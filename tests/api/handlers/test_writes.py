@@ -290,6 +290,14 @@ class TestServices:
         external = {"metadata": {"name": "e"}, "spec": {"type": "ExternalName", "externalName": "example.com"}}
         assert "clusterIP" not in client.create("services", "shop", external)["spec"]
 
+    def test_an_external_name_goes_with_its_type_unless_it_is_changed(self, client: Client) -> None:
+        external = {"metadata": {"name": "e"}, "spec": {"type": "ExternalName", "externalName": "example.com"}}
+        client.create("services", "shop", external)
+        patch = {"spec": {"type": "ClusterIP", "ports": [{"port": 80}]}}
+        spec = client.patch("services", "shop", "e", patch, kind="merge")["spec"]
+        assert "externalName" not in spec
+        assert spec["clusterIP"]
+
 
 def test_binding(client: Client) -> None:
     made = client.create("pods", "shop", pod("a"))
