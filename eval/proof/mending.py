@@ -233,7 +233,8 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
     if all(fact.before is not None for fact in changed):  # who applies takes nothing away that others have set
         found["given"] = marks
     if place.kind == "Deployment":
-        found["deployment"] = marks
+        if f"{place.kind}/{place.name}" not in [one.component for one in task.sustained_by]:
+            found["deployment"] = marks  # what stood there from the start is in each of its revisions
         asked = [check.args.get("deployment") for check in task.accepted_when if task.ticket is not None]
         if place.name not in asked:
             found["renamed"] = marks
@@ -302,17 +303,17 @@ def _carried(world: World, service: Place, label: str, value: object) -> bool:
 
 
 def _callers(world: World, namespace: str, service: ApiObject) -> dict[str, str]:
-    """Who calls the Service by which variable, and the address of its copy; nothing if no variable says where it is."""
-    name, port = name_of(service), service["spec"]["ports"][0]["port"]
-    callers, variable = [], ""
+    """Who calls the Service by which variable, and the address of its copy; nothing if not all say it alike."""
+    name, callers, said = name_of(service), list[str](), dict[tuple[str, str], None]()
     for one in world.api.store.objects("deployments.apps", namespace):
         for entry in one["spec"]["template"]["spec"]["containers"][0].get("env") or ():
             if str(entry.get("value", "")).partition(":")[0] == name:
                 callers.append(f"deployment/{name_of(one)}")
-                variable = entry["name"]
-    if not callers:
+                said[entry["name"], entry["value"]] = None
+    if len(said) != 1:
         return {}
-    return {"callers": " ".join(callers), "variable": variable, "address": f"{name}-again:{port}"}
+    variable, value = next(iter(said))
+    return {"callers": " ".join(callers), "variable": variable, "address": f"{name}-again{value.removeprefix(name)}"}
 
 
 def _respelled(stored: ApiObject, changed: list[ChangedFact], namespace: str) -> Json | None:
