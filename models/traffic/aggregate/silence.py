@@ -2,7 +2,8 @@
 
 What is lost is known by cohort (`Disruptions.void`). A caller learns of it as its call's time-out expires, but whoever
 asked the caller, and waits no longer than that, never hears anything: of every cohort the share is worked out which
-cannot have been answered well by now, callees before callers. A call that is made again is lost if each of its attempts
+would have been answered well by now and was not, callees before callers: who did not call, or is answered too late in
+any case, misses nothing. A call that is made again is lost if each of its attempts
 is that should have been answered by now; one that need not succeed holds its caller up until its last time-out.
 
 Approximations: calls are made as long after their visit began as its work and what comes before them takes on average;
@@ -26,7 +27,7 @@ _ATTEMPTS = 12
 
 
 def silenced(cuts: Disruptions, queues: Queues, outcomes: Outcomes, tick: int) -> Array:
-    """Of every cohort the share that cannot have been answered well before a tick begins [slot of the ring, edge]."""
+    """Of each cohort's attempts that a tick finds answered if nothing is lost, the share that is not [slot, edge]."""
     layout = outcomes.layout
     begun = tick - np.arange(1, layout.slots)
     gone = (cuts.void[begun % layout.slots] * (begun >= 0)[:, None]).T  # [edge, age from 1 tick on]
@@ -37,10 +38,11 @@ def silenced(cuts: Disruptions, queues: Queues, outcomes: Outcomes, tick: int) -
         pod = height.pod[height.row][:, None]
         before = outcomes.lane_own[height.lanes[height.row]] + outcomes.delay[height.called]
         made = tick - outcomes.instant(begun[None, :], pod, tick, queues) - before[:, None]
-        ended = 1.0 - _lost(outcomes, height.called, made, gone)
-        all_ = height.all_ended(repeated(ended, layout.times[height.called]), layout.inner, outcomes.branch_share)
+        usual = outcomes.call_success(height.called, made, tick)
+        ended = usual * repeated(1.0 - _lost(outcomes, height.called, made, gone), layout.times[height.called])
+        of, here = (height.all_ended(each, layout.inner, outcomes.branch_share) for each in (usual, ended))
         heard = np.ones((len(height.lanes), gone.shape[1]))
-        heard[height.with_calls] = all_
+        heard[height.with_calls] = np.where(of > 0.0, here / np.maximum(of, 1e-300), 1.0)
         gone[height.edges] = 1.0 - (1.0 - gone[height.edges]) * _together(queues, height, heard)
         some[height.edges] = np.logical_or.reduce(gone[height.edges], axis=1)
     found = np.zeros((layout.slots, layout.edges))

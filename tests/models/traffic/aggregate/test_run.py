@@ -279,6 +279,28 @@ def test_workers_that_wait_for_what_is_lost_serve_nobody_else() -> None:
         assert others.ok < 0.1 * others.arrivals
 
 
+def test_who_does_not_ask_a_store_that_drops_messages_misses_nothing() -> None:
+    """Six requests in ten call a store that answers nobody in time, and that drops most of what it gets."""
+    store = {"service": "store", "timeout": "50ms"}
+    choice = {"choose": [{"probability": 0.6, "steps": [{"call": store}]}]}
+    spec = spec_of(
+        {
+            "run": {"duration": "8s", "window": "1s"},
+            "services": {
+                "front": {"workers": None, "operations": {"page": {"work": exponential("1ms"), "steps": [choice]}}},
+                "store": {
+                    "queue": {"bound": 500, "overflow": "drop"},
+                    "operations": {"read": {"work": exponential("10ms")}},
+                },
+            },
+            "load": {"users": {"target": "front", "open": {"rate": 600}, "call": {"timeout": "50ms"}}},
+        }
+    )
+    for engine in (AggregateRun, ExactRun):
+        late = engine(spec, 1).run().between("users", 4_000_000_000, 7_000_000_000)
+        assert late.ok == pytest.approx(0.4 * late.arrivals, rel=0.08)
+
+
 def test_cost_does_not_depend_on_the_rate() -> None:
     """Counts are numbers: the state of a run has the same size at any rate."""
     small, large = AggregateRun(chain(3.0), 1), AggregateRun(chain(30_000.0), 1)
