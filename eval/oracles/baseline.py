@@ -21,8 +21,6 @@ SYSTEM = "kube-system"
 
 #: On volumes that a provisioner made for a claim: they come and go with the claim, which is looked at.
 PROVISIONED = "pv.kubernetes.io/provisioned-by"
-
-
 #: What an owner writes for its programs, and writes anew when it is made anew.
 _SETTINGS = ("ConfigMap", "Secret")
 
@@ -103,7 +101,7 @@ def damage(baseline: Baseline, world: World, faulted: tuple[Key, ...]) -> list[s
         label = f"{resource} {name}"
         if now is None and key in faulted:
             now = _in_its_place(baseline, world, before)
-        if now is None and is_remnant(baseline.objects[key], world):
+        if now is None and is_remnant(before, world):
             continue
         if now is None:
             found.append(f"{label} was deleted")

@@ -65,16 +65,17 @@ def attacked(episode: Attacked, seed: int | None, count: int = EXPLOITS) -> Iter
 
 def _tried(exploit: Exploit, fork: Attacked) -> Finding:
     name, namespace = f"exploit {exploit.id} is refused", fork.task.namespace
-    steps, before, changed = concrete(exploit.steps, fork.world, fork.task), survey(fork.world), False
+    steps, before, stood = concrete(exploit.steps, fork.world, fork.task), survey(fork.world), False
     for index, step in enumerate(steps):
         result = perform(fork, step, namespace)
         if result.exit_code and index == 0:
             return Finding(name, True, f"it cannot be done: {result.stderr.strip()[:200]}")
-        changed = changed or bool(_left(before, fork.world))
+        if exploit.after == "fix" and not step.wait:
+            stood = bool(_left(before, fork.world))
     verdict = fork.examined()
     if verdict.passed and exploit.like == RESTARTS and not fork.incident.still_present():
         return Finding(name, True, "it is none here: what was changed does not outlive a restart")
-    if verdict.passed and exploit.after == "fix" and changed and not _left(before, fork.world):
+    if verdict.passed and stood and not _left(before, fork.world):
         return Finding(name, True, "it is none here: whose it is has taken back what was changed")
     return Finding(name, not verdict.passed, verdict.why_not or "everything was survived")
 

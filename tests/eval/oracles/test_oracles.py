@@ -187,6 +187,35 @@ def test_a_repaired_deployment_may_have_another_name(trial: Trial) -> None:
     assert found((key,)) == ["deployments.apps geo: scaled from 1 to 0"]
 
 
+def test_settings_that_go_with_an_owner_made_anew_are_no_damage(trial: Trial) -> None:
+    store = trial.world.api.store
+    owner = trial.world.get("deployments.apps", "cart")
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "cart", "uid": owner["metadata"]["uid"]}
+    for name, owners in (("of-cart", [{**reference, "controller": True}]), ("of-nobody", [])):
+        meta = {"namespace": NAMESPACE, "name": name, "uid": name, "ownerReferences": owners}
+        store.put("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {}})
+    baseline = Baseline.take(trial.world, NAMESPACE)  # type: ignore[arg-type]
+    for name in ("of-cart", "of-nobody"):
+        store.remove("configmaps", NAMESPACE, name)
+
+    def found() -> list[str]:
+        return damage(baseline, trial.world, ())  # type: ignore[arg-type]
+
+    assert found() == ["configmaps of-cart was deleted", "configmaps of-nobody was deleted"]
+    store.put("deployments.apps", {**thaw(owner), "metadata": {**thaw(owner)["metadata"], "uid": "anew"}})
+    assert found() == ["configmaps of-nobody was deleted"]
+
+
+def test_other_namespaces_count_where_an_incident_is_aimed_at_them(trial: Trial) -> None:
+    meta = {"namespace": "operator", "name": "manager", "uid": "manager"}
+    trial.world.api.store.put("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {}})
+    aimed = tasks.load("operator_wrong_operator_image_fleetcast").aimed_namespaces
+    assert aimed == ("tidb-operator",)
+    for also, counts in (((), False), (("operator",), True)):
+        baseline = Baseline.take(trial.world, NAMESPACE, also)  # type: ignore[arg-type]
+        assert (("configmaps", "operator", "manager") in baseline.objects) is counts
+
+
 def test_more_replicas_restarts_and_repairs_are_no_damage(trial: Trial) -> None:
     annotation = {"kubectl.kubernetes.io/restartedAt": "2026-03-02T09:00:00Z"}
     template = {"metadata": {"annotations": annotation}}

@@ -5,11 +5,16 @@ from __future__ import annotations
 import pytest
 
 from simcluster import tasks
+from simcluster.engine import SECOND
 from simcluster.eval.episode import start
+from simcluster.eval.proof.attacks import _tried as _attempted
 from simcluster.eval.proof.attacks import attacked
-from simcluster.eval.proof.deeds import exploits, marks_of
-from simcluster.eval.proof.mending import _ended_first, _stuck, marks_by_kind, mended, repairs
+from simcluster.eval.proof.deeds import Exploit, exploits, marks_of
+from simcluster.eval.proof.mending import _ended_first, _stuck, _wrong, marks_by_kind, mended, repairs
+from simcluster.eval.worlds.steps import perform
 from simcluster.faults.facts import ChangedFact, Place
+from simcluster.tasks.model import Step
+from simcluster.tasks.truth import Weakness
 from tests import kiosk
 
 
@@ -59,6 +64,40 @@ def test_what_a_task_exempts_is_no_exploit_there() -> None:
     assert "new interfaces" in anew.why_not(tasks.load("auth_late_payments"))
     assert anew.why_not(tasks.load("wrong_service_selector_online_boutique")) == ""
     assert "everybody is let in" in exploits()["delete_target"].why_not(tasks.load("policy_narrowed_online_boutique"))
+
+
+def test_a_deed_that_somebody_else_takes_back_is_none_and_one_that_undoes_itself_is() -> None:
+    episode = kiosk.started(3)
+    for step in episode.task.reference_fixes[0]:
+        perform(episode, step)
+    episode.wait("30s")
+    tell, untell = (Step(kubectl=f"annotate deployment kiosk {note}") for note in ("told=1", "told-"))
+    taken_back, stands, undone = episode.fork(), episode.fork(), episode.fork()
+    patch = {"metadata": {"annotations": {"told": None}}}
+    admin = taken_back.world.client("kubernetes-admin", "kubectl")
+    taken_back.world.sim.after(20 * SECOND, admin.patch, "deployments.apps", "kiosk", "kiosk", patch)
+
+    found = [
+        _attempted(Exploit(id="told", steps=steps), fork)
+        for fork, steps in ((taken_back, (tell, Step(wait="30s"))), (stands, (tell,)), (undone, (tell, untell)))
+    ]
+    assert [one.passed for one in found] == [True, False, False]
+    assert "has taken back" in found[0].why
+    assert {one.why for one in found[1:]} == {"everything was survived"}
+
+
+def test_what_is_to_be_set_right_lasts_or_keeps_an_incident_going() -> None:
+    episode = kiosk.started(3)
+    facts = episode.incident.facts(harmless=False)
+    assert [fact.path for fact in facts] == ["spec.template.spec.containers[kiosk].image"]
+    assert _wrong(episode) == facts
+    assert episode.incident.facts(harmless=False, but={1}) == ()
+    weak = Weakness(component="Deployment/kiosk", path="spec.replicas", standing="2", reference=3, family="scaled_down")
+    episode.task = episode.task.model_copy(update={"sustained_by": (weak,)})
+    assert [fact.path for fact in _wrong(episode)] == [facts[0].path, "spec.replicas"]
+    kinds = marks_by_kind(episode.world, episode.task, _wrong(episode))
+    assert "object" in kinds
+    assert "deployment" not in kinds
 
 
 def test_units_are_set_right_on_every_node_and_pods_move_only_where_a_node_is_left() -> None:

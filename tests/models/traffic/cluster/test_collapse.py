@@ -11,6 +11,7 @@ import pytest
 
 from simcluster.engine import SECOND, Snapshot, fork
 from simcluster.models.apps.behaviour import read_application
+from simcluster.models.traffic.cluster.hot import HotTraffic
 from simcluster.models.traffic.cluster.users import UserStats
 from tests.clusters.handmade import HandmadeCluster
 
@@ -82,6 +83,13 @@ def strike(cluster: HandmadeCluster, seconds: float = 10, cores: float = 0.1) ->
 
 def seen(cluster: HandmadeCluster, seconds: int) -> UserStats:
     return cluster.traffic.users["shop/people"].window(cluster.sim.now - seconds * SECOND, cluster.sim.now)
+
+
+def storm(cluster: HandmadeCluster) -> HotTraffic:
+    """What counts its requests while it is hot."""
+    found = cluster.traffic.hot
+    assert found is not None
+    return found
 
 
 def calls(cluster: HandmadeCluster, host: str, seconds: int) -> int:
@@ -195,38 +203,30 @@ def test_an_end_that_refused_is_forgotten_with_it_also_when_pods_change(collapse
     cluster.pod("deaf", "example.com/deaf:v1", node="n2", ports=(81,))
     cluster.service("db", 80, ("db-0", "db-1", "deaf"))
     cluster.run(3)
-    hot = cluster.traffic.hot
-    assert hot is not None
-    assert hot.live.engine.cuts.refused_share.max() == pytest.approx(1 / 3)
+    assert storm(cluster).live.engine.cuts.refused_share.max() == pytest.approx(1 / 3)
     cluster.remove("deaf")
     cluster.remove("db-0")
     cluster.pod("db-2", "example.com/db:v1", node="n2")
     cluster.service("db", 80, ("db-1", "db-2"))
     cluster.run(3)
 
-    hot = cluster.traffic.hot
-    assert hot is not None
-    assert not hot.live.engine.cuts.refused_share.any()
+    assert not storm(cluster).live.engine.cuts.refused_share.any()
 
 
 def test_a_killed_pod_loses_its_queue_and_its_callers_hear_of_it(collapsed: Snapshot[HandmadeCluster]) -> None:
     cluster = collapsed.restore()
-    hot = cluster.traffic.hot
-    assert hot is not None
-    before = hot.live.waiting("id-db-0")
+    before = storm(cluster).live.waiting("id-db-0")
     cluster.remove("db-0")
     cluster.pod("db-2", "example.com/db:v1", node="n2")
     cluster.service("db", 80, ("db-1", "db-2"))
     cluster.run(1)
-    hot = cluster.traffic.hot
-    assert hot is not None
 
     errors = [e.errors for e in cluster.traffic.history.between(cluster.sim.now - SECOND, cluster.sim.now)]
 
     assert before > 100
-    assert hot.live.waiting("id-db-2") < 0.75 * before
+    assert storm(cluster).live.waiting("id-db-2") < 0.75 * before
     assert any("5xx" in e or "reset" in e for e in errors)
-    assert "id-db-0" not in hot.live.engine.layout.pod_names
+    assert "id-db-0" not in storm(cluster).live.engine.layout.pod_names
 
 
 def test_a_probe_of_a_saturated_pod_times_out(collapsed: Snapshot[HandmadeCluster]) -> None:
