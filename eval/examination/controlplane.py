@@ -1,8 +1,8 @@
-"""The control plane is used as an application's owner uses it: write, read, watch, a new pod, its names.
+"""The control plane is used as an application's owner uses it: write, read, watch, new pods, their names.
 
 A Deployment of a pause container is made in the application's namespace. Its controllers must make a pod of it, the
 scheduler must place it, its kubelet must run it, an endpoint must follow, and from within the pod the names of Services
-must resolve in every way in which they are written.
+must resolve in every way in which they are written. New pods of the workloads that are there must be taken, too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, is_pod_ready, labels_of, name_of
 from simcluster.api.request import Request, User, WatchStream
 from simcluster.engine import SECOND
+from simcluster.eval.examination.newpods import refused, starved, used
 from simcluster.eval.examination.trials import Norm, Trial
 from simcluster.eval.trajectory.observe import ready_endpoints
 from simcluster.models.machine.container import Sandbox
@@ -38,7 +39,7 @@ class ControlPlane(Trial):
     def begin(self, world: World, norm: Norm) -> str:
         """Make the probe, read and watch it, and wait for it; then ask for names."""
         namespace, client = norm.task.namespace, world.client("kubernetes-admin", "kubectl")
-        store = world.api.store
+        store, begun_ns, before = world.api.store, world.sim.now, used(world, norm.task.namespace)
         try:
             watch = _watched(world, client.user, namespace)
             client.create("deployments.apps", namespace, _deployment())
@@ -55,7 +56,11 @@ class ControlPlane(Trial):
                 return _stuck(world, namespace)
             world.run_for(2 * SECOND)
         world.run_for(5 * SECOND)
-        return _names(world, norm, pods[0])
+        return (
+            _names(world, norm, pods[0])
+            or refused(world, namespace)
+            or starved(world, namespace, before, world.sim.now - begun_ns)
+        )
 
 
 def _watched(world: World, user: User, namespace: str) -> WatchStream:

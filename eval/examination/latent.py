@@ -15,11 +15,11 @@ from simcluster.api.objects import (
     controller_of,
     is_pod_ready,
     is_terminating,
-    labels_of,
     name_of,
     namespace_of,
 )
 from simcluster.engine import MILLISECOND
+from simcluster.eval.examination.services import misled, run_by, unserved, workload_of
 from simcluster.eval.trajectory.observe import is_node_ready
 from simcluster.faults.facts import ChangedFact
 from simcluster.models.machine.isolation import permits
@@ -53,8 +53,8 @@ def latent(world: World, twin: World, namespace: str, changed: Iterable[ChangedF
         for name in dict.fromkeys(closed)
         if name in open_there and name not in open_here
     ]
-    found += [*_fewer(world, twin, namespace), *_misled(world, twin, namespace), *_unserved(world, twin, namespace)]
-    found += _unreached(world, twin, namespace, open_here)
+    found += [*_fewer(world, twin, namespace), *misled(world, twin, namespace)]
+    found += unserved(world, twin, namespace, open_here)
     return [*found, *_longer_ways(world, twin, open_here), *_shut(world, twin, namespace)]
 
 
@@ -89,114 +89,8 @@ def _programs(world: World, namespace: str) -> dict[str, int]:
     for (where, workload), pods in _by_workload(world).items():
         for pod in pods if where == namespace and workload not in scaled else ():
             if (controller_of(pod) or {}).get("kind") not in ("DaemonSet", "Job"):
-                for name in _run_by(pod):
+                for name in run_by(pod):
                     found[name] = found.get(name, 0) + 1
-    return found
-
-
-def _run_by(pod: ApiObject) -> list[str]:
-    """The programs of a pod, by the last words of its images' names."""
-    images = (container["image"].partition("@")[0] for container in pod["spec"]["containers"])
-    return [image.rpartition("/")[2].partition(":")[0] for image in images]
-
-
-def _misled(world: World, twin: World, namespace: str) -> Iterator[str]:
-    """Services behind which another program of the application answers: who knows a call may answer it wrongly."""
-    here, there = _behind(world, namespace), _behind(twin, namespace)
-    known = frozenset(program for programs in there.values() for program in programs)
-    for service, usual in there.items():
-        strange = [one for one in here.get(service, {}) if one in known and one not in usual]
-        if usual and strange:
-            yield f"{strange[0]} answers for the Service {service}, and {next(iter(usual))} does without the incident"
-
-
-def _behind(world: World, namespace: str) -> dict[str, dict[str, None]]:
-    """Programs of the pods to which the Services of a namespace lead."""
-    store = world.api.store
-    pods = {(pod.get("status") or {}).get("podIP", ""): pod for pod in store.objects("pods", namespace)}
-    found: dict[str, dict[str, None]] = {}
-    for piece in store.objects("endpointslices.discovery.k8s.io", namespace):
-        programs = found.setdefault(labels_of(piece).get("kubernetes.io/service-name", ""), {})
-        for endpoint in piece.get("endpoints") or ():
-            for address in endpoint["addresses"]:
-                programs.update(dict.fromkeys(_run_by(pods[address]) if address in pods else ()))
-    return found
-
-
-def _unserved(world: World, twin: World, namespace: str) -> Iterator[str]:
-    """Ports of Services at which somebody answers in the twin and nobody here; Services that follow no pods any more.
-
-    A Service that is gone is missed by whoever needs it; one that stands and leads nowhere waits for its next caller.
-    """
-    here, there = _answering(world, namespace), _answering(twin, namespace)
-    store, usual = world.api.store, twin.api.store
-    for service in store.objects("services", namespace):
-        name, spec = name_of(service), service["spec"]
-        known = usual.get("services", namespace, name)
-        if known is None or known["spec"].get("type") == "ExternalName":
-            continue
-        if spec.get("type") == "ExternalName":
-            host = spec.get("externalName", "")
-            if known["spec"].get("selector") and not _is_here(world, host):
-                yield f"the Service {name} is an alias of {host}, and leads to pods without the incident"
-            continue
-        if known["spec"].get("selector") and not spec.get("selector"):
-            yield f"the addresses of Service {name} are kept by hand"
-            continue
-        dead = sorted(there.get(name, set()) - here.get(name, set()))
-        wanted = {port["port"] for port in spec.get("ports") or ()}
-        for port in [one for one in dead if one in wanted][:1]:
-            yield f"nobody answers at port {port} of Service {name}, and somebody does without the incident"
-
-
-def _is_here(world: World, host: str) -> bool:
-    """Whether a name is that of a Service of the cluster: `NAME.NAMESPACE.svc`, with or without the domain."""
-    name, _, rest = host.partition(".")
-    namespace, _, domain = rest.partition(".")
-    return domain.rstrip(".") in ("svc", "svc.cluster.local") and (
-        world.api.store.get("services", namespace, name) is not None
-    )
-
-
-def _unreached(world: World, twin: World, namespace: str, nodes: list[str]) -> Iterator[str]:
-    """Services that lead somewhere in the twin, and here nowhere for who calls from some node that takes pods."""
-    for service in world.api.store.objects("services", namespace):
-        usual = twin.api.store.get("services", namespace, name_of(service))
-        address, there = service["spec"].get("clusterIP", "None"), (usual or service)["spec"].get("clusterIP", "None")
-        if usual is None or "None" in (address, there):
-            continue
-        for port in usual["spec"].get("ports") or ():
-            asked = port["port"], "", port.get("protocol", "TCP")
-            shut = [
-                node
-                for node in nodes
-                if node in twin.machines
-                and twin.network.route(node, there, *asked).backends
-                and not world.network.route(node, address, *asked).backends
-            ]
-            if shut:
-                where = ", ".join(shut)
-                yield f"Service {name_of(service)} leads nowhere from {where}, and somewhere without the incident"
-                break
-
-
-def _answering(world: World, namespace: str) -> dict[str, set[int]]:
-    """Ports of the Services of a namespace behind which somebody listens."""
-    network, found = world.network, dict[str, set[int]]()
-    for piece in world.api.store.objects("endpointslices.discovery.k8s.io", namespace):
-        name = labels_of(piece).get("kubernetes.io/service-name", "")
-        service = world.api.store.get("services", namespace, name)
-        ports = service["spec"].get("ports") or () if service is not None else ()
-        numbers = {one.get("name", ""): one["port"] for one in ports}
-        for port in piece.get("ports") or ():
-            at = [
-                (address, port["port"])
-                for endpoint in piece.get("endpoints") or ()
-                if (endpoint.get("conditions") or {}).get("ready", True)
-                for address in endpoint["addresses"]
-            ]
-            if any(network.connect(place) == "ok" for place in at) and port.get("name", "") in numbers:
-                found.setdefault(name, set()).add(numbers[port.get("name", "")])
     return found
 
 
@@ -267,16 +161,8 @@ def _by_workload(world: World) -> dict[tuple[str, str], list[ApiObject]]:
     found: dict[tuple[str, str], list[ApiObject]] = {}
     for pod in world.api.store.objects("pods"):
         if is_pod_ready(pod) and not is_terminating(pod) and not pod["spec"].get("hostNetwork"):
-            found.setdefault((namespace_of(pod), _made_by(pod)), []).append(pod)
+            found.setdefault((namespace_of(pod), workload_of(pod)), []).append(pod)
     return found
-
-
-def _made_by(pod: ApiObject) -> str:
-    """The name of the workload that made a pod, a ReplicaSet's without its hash; its own if none did."""
-    owner = controller_of(pod)
-    if owner is None:
-        return name_of(pod)
-    return owner["name"].rpartition("-")[0] if owner["kind"] == "ReplicaSet" else str(owner["name"])
 
 
 def piled(world: World, namespace: str, bound: Collection[str] = ()) -> list[str]:

@@ -1,9 +1,9 @@
 """Judges claims by intervening: the incident is replayed without what they name, and the broken world set right there.
 
 *But for*: without the steps that changed the named facts nobody suffers once the rest of the incident (pods that were
-replaced) is over. *In place*: on a fork of the broken world only
-the named facts take their reference value, of the time before or of the task's `sustained_by`, and users recover within
-a bound. Data that are lost do not come back so: such facts are judged by the first alone.
+replaced) is over. *In place*: on a fork of the broken world only the named facts take their reference value, of the
+time before or of the task's `sustained_by`, what could not be made anew meanwhile is made, if that is possible now, and
+users recover within a bound. Data that are lost do not come back so: such facts are judged by the first alone.
 
 Worlds are replayed only where the outcome is open. Who names nothing that was changed, another kind of cause than is at
 work there, or a value that is not there, names no cause, whatever a replay would show. Who names every fault of an
@@ -26,6 +26,7 @@ from simcluster.eval.judge.verdicts import ClaimVerdict
 from simcluster.faults.facts import IMAGE, ChangedFact, Place
 from simcluster.faults.steps import mechanism_of
 from simcluster.faults.survey import value_of
+from simcluster.world import World
 
 
 @dataclass(frozen=True)
@@ -167,8 +168,15 @@ class Court:
         standing = [fact for fact in facts if value_of(world, fact.place, fact.path) != fact.before]
         if not standing:
             return False, "it is so already: what was changed there is over"
-        problem = set_right(world, standing)
+        problem = set_right(world, standing) or set_right(world, self._missing(world))
         return (False, problem) if problem else recovers(world, self.paged.task.namespace)
+
+    def _missing(self, world: World) -> list[ChangedFact]:
+        """What harmless steps took away and could not make anew: whoever wanted to tries again."""
+        steps = enumerate(self.paged.task.incident)
+        facts = [one for index, step in steps if step.harmless for one in self.paged.record.get(index, ())]
+        gone = [one for one in facts if not one.path and not one.place.part and one.after is None]
+        return [one for one in gone if value_of(world, one.place, "") is None]
 
     def _without(self, causes: list[Cause]) -> _Found:
         weak = [cause.fact for cause in causes if cause.step < 0]

@@ -302,6 +302,9 @@ class ShellRunner(Processes):
             return self._tool(call)
         except RecursionError:  # its words lie deeper in each other than a stack is high
             raise Exhausted from None
+        except FileError as problem:  # a call that the program did not expect to fail
+            call.complain(str(problem))
+            return call.done()
 
     def _tool(self, call: Call) -> Outcome | None:
         outcome = call.place.own(call)

@@ -199,18 +199,29 @@ def tail(call: Call) -> Outcome:
 
 
 def _followed(call: Call, names: list[str], count: str, unit: str) -> Outcome:
-    """`-f` of a container's own process: what is there, and a second later what has been added since."""
+    """`-f` of a container's own process: what is there, and a second later what has been added since.
+
+    Of a file that cannot be read it says so once, and goes on as if nothing were added.
+    """
     said = call.stdin()
-    before: dict[str, int] = json.loads(said)["tailed"] if said.startswith('{"tailed"') else {}
+    state = json.loads(said) if said.startswith('{"tailed"') else {"tailed": {}, "failed": []}
+    before, failed = state["tailed"], list(state["failed"])
     out, seen = "", dict[str, int]()
     for name in names:
-        found = call.look(name)
-        text = call.read(name) if found is not None and not found.is_folder else ""
-        known = before.get(name)
+        found, known = call.look(name), before.get(name)
+        try:
+            text = call.read(name) if found is not None and not found.is_folder else ""
+        except FileError as problem:
+            if name not in failed:
+                failed.append(name)
+                call.complain(f"error reading '{name}': {problem}" if call.gnu else f"read error: {problem}")
+            if known is not None:
+                seen[name] = known
+            continue
         out += _last(text, count, unit) if known is None else text[known if known <= len(text) else 0 :]
         seen[name] = len(text)
-    state = json.dumps({"tailed": seen})
-    return Outcome(fitting(out), "", 0, SECOND, then=("tail", *call.args), then_stdin=state)
+    then = json.dumps({"tailed": seen, "failed": failed})
+    return Outcome(fitting(out), "".join(call.said), 0, SECOND, then=("tail", *call.args), then_stdin=then)
 
 
 def _last(text: str, count: str, unit: str) -> str:

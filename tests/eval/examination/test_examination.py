@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
+from itertools import count
+from typing import ClassVar
+
 import pytest
+import yaml
 
 from simcluster import tasks
 from simcluster.engine import SECOND, Snapshot
 from simcluster.eval.episode import Episode, start
 from simcluster.eval.examination import choice
 from simcluster.eval.examination.examiner import Case, Examiner
-from simcluster.eval.examination.trials import OneMore, Reboot, Roll, Trial
+from simcluster.eval.examination.newpods import refused, starved, used
+from simcluster.eval.examination.services import unserved
+from simcluster.eval.examination.trials import Norm, OneMore, Reboot, Roll, Trial
 from simcluster.eval.examination.twin import twin_of
-from simcluster.eval.examination.vitals import Count, Flow, Vitals
+from simcluster.eval.examination.vitals import Count, Flow, Vitals, vitals
 from simcluster.eval.oracles import MitigationVerdict
 from simcluster.eval.proof.deeds import exploits
 from simcluster.world import World
@@ -72,6 +80,52 @@ def test_harm_done_beside_a_repair_is_found(mended: Snapshot[Episode], node: str
     assert said in verdict.why_not
 
 
+def limit_range(limit: str) -> str:
+    bound = {"type": "Container", "default": {"cpu": limit}}
+    spec = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "bound"}, "spec": {"limits": [bound]}}
+    return json.dumps(spec)
+
+
+@pytest.mark.parametrize(("limit", "said"), [("1m", "a new pod of redis-cart would get cpu 1m for redis"), ("1", "")])
+def test_new_pods_get_what_the_present_ones_use(mended: Snapshot[Episode], limit: str, said: str) -> None:
+    episode = mended.restore()
+    patch = '[{"op":"remove","path":"/spec/template/spec/containers/0/resources"}]'
+    assert episode.kubectl(f"patch deployment redis-cart -n boutique --type=json -p '{patch}'").exit_code == 0
+    episode.wait("60s")
+    assert episode.kubectl("apply -n boutique -f -", stdin=limit_range(limit)).exit_code == 0
+    world, lasts_ns = episode.world, 20 * SECOND
+    before = used(world, "boutique")
+    world.run_for(lasts_ns)
+    found = starved(world, "boutique", before, lasts_ns)
+    assert found.startswith(said)
+    assert bool(found) == bool(said)
+
+
+def test_new_pods_that_admission_does_not_take_are_missed(mended: Snapshot[Episode]) -> None:
+    episode = mended.restore()
+    assert refused(episode.world, "boutique") == ""
+    label = "label namespace boutique pod-security.kubernetes.io/enforce=restricted"
+    assert episode.kubectl(label).exit_code == 0
+    assert "violates PodSecurity" in refused(episode.world, "boutique")
+
+
+def test_a_service_that_nobody_names_any_more_may_lead_nowhere(mended: Snapshot[Episode]) -> None:
+    episode = mended.restore()
+    service = yaml.safe_load(episode.kubectl("get service cartservice -n boutique -o yaml").stdout)
+    copy = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "carts"}, "spec": {}}
+    copy["spec"] = {key: service["spec"][key] for key in ("selector", "ports")}
+    nowhere = 'patch service cartservice -n boutique -p \'{"spec":{"selector":{"version":"v2"}}}\''
+    for command, stdin in (("create -n boutique -f -", json.dumps(copy)), (nowhere, "")):
+        assert episode.kubectl(command, stdin=stdin).exit_code == 0
+    episode.wait("20s")
+    twin = twin_of(episode.task, 0, None, episode.world.sim.now)
+    found = list(unserved(episode.world, twin, "boutique", ["worker-1"]))
+    assert found[0].startswith("nobody answers at port 7070 of Service cartservice")
+    env = "set env deployment/frontend deployment/checkoutservice -n boutique CART_SERVICE_ADDR=carts:7070"
+    assert episode.kubectl(env).exit_code == 0
+    assert list(unserved(episode.world, twin, "boutique", ["worker-1"])) == []
+
+
 @pytest.mark.parametrize("limit", ["100k", "3e-1"])
 def test_any_spelling_of_a_quantity_is_graded(mended: Snapshot[Episode], limit: str) -> None:
     words = "-n boutique --requests=cpu=100m"
@@ -94,6 +148,28 @@ def test_where_a_ticket_calls_what_is_mended_elsewhere_passes_and_what_nobody_wo
     assert not episode.examined().passed
     unseen = start("operator_wrong_update_strategy_fault_tidb", 0).examined()
     assert [one.name for one in unseen.results if not one.passed] == ["cause_gone"]
+
+
+@dataclass(frozen=True)
+class _Flaky(Trial):
+    """Bad at every third look."""
+
+    group: ClassVar[str] = "change"
+    verb: ClassVar[str] = "is hit now and then"
+    good_looks: ClassVar[int] = 3
+
+    def begin(self, world: World, norm: object) -> str:
+        return ""
+
+
+@pytest.mark.parametrize(("period", "survives"), [(3, False), (5, True)])
+def test_what_hurts_now_and_then_is_survived_by_nobody(
+    monkeypatch: pytest.MonkeyPatch, period: int, survives: bool
+) -> None:
+    world, looks = World(seed=1), count(1)
+    monkeypatch.setattr(Norm, "complaints", lambda *_: [] if next(looks) % period else ["it is hit"])
+    norm = Norm(tasks.load(TASK), None, vitals(world, "default", SECOND), [], 0)
+    assert (_Flaky("it").take(world, norm) == "") is survives
 
 
 class _Brittle(Trial):

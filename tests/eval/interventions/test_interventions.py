@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from simcluster import tasks
 from simcluster.eval.interventions import Court, diagnosed
@@ -13,6 +15,7 @@ from simcluster.eval.interventions.claim import court_of
 from simcluster.eval.interventions.grade import truths_of
 from simcluster.eval.interventions.named import covers
 from simcluster.eval.interventions.victims import victims
+from simcluster.eval.interventions.worlds import set_right
 from simcluster.eval.judge import Claim, ClaimVerdict
 from simcluster.faults.facts import ChangedFact, Place
 
@@ -166,3 +169,21 @@ def test_places_as_people_write_them(where: str, part: str, path: str, whether: 
 def test_an_object_that_is_new_is_named_by_itself_and_by_what_is_in_it(where: str, whether: bool) -> None:
     quota = Place("ResourceQuota", "shop", "small")
     assert covers(where, ChangedFact(quota, "", None, {"spec": {"hard": {"memory": "1Gi"}}})) is whether
+
+
+def test_what_a_quota_kept_from_being_made_anew_is_made_once_it_is_gone(tmp_path: Path) -> None:
+    steps = [{"at": "60s", "fault": "namespace_storage_quota_exceeded", "target": "ResourceQuota/storage-quota",
+              "params": {"claim": "redis-cart-pvc"}}]  # fmt: skip
+    task = {**tasks.load(SELECTOR).model_dump(mode="json", by_alias=True, exclude_defaults=True), "id": "storage"}
+    task |= {"incident": steps, "reference_fixes": [], "exempt": [], "known_as": {}, "suites": [], "bystanders": False}
+    task |= {"ticket": {"after": "90s", "text": "Carts fail."}, "age": "0s"}
+    task |= {"accepted_when": [{"check": "users_succeed", "args": {"entry": "frontend", "ratio": 0.99, "for": "60s"}}]}
+    task["reference_diagnoses"] = {"right": ["A quota."], "plausible_but_wrong": ["Nothing."]}
+    (tmp_path / "storage.yaml").write_text(yaml.safe_dump(task))
+    court = court_of(str(tmp_path / "storage.yaml"), 0)
+    quota = [cause for cause in court.causes if cause.fact.place.kind == "ResourceQuota"]
+    assert court.in_place(quota)[0]
+    world = court.paged.world.restore()
+    claim = court._missing(world)
+    assert [str(one.place) for one in claim] == ["PersistentVolumeClaim/redis-cart-pvc"]
+    assert "exceeded quota" in set_right(world, claim)

@@ -1,5 +1,8 @@
 """Limits and injected failures as processes in containers meet them: by reading, writing, forking, telling the time."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from simcluster.engine import SECOND
@@ -11,6 +14,7 @@ from simcluster.models.machine.kernel import cgroupfiles
 from simcluster.models.machine.kernel.calltable import CALLS, PROBES
 from simcluster.models.machine.kernel.errors import NUMBER
 from simcluster.models.machine.runtime import RuntimeFailure
+from simcluster.models.machine.shell.container import ShellProgram
 from tests.clusters.onemachine import one_machine, start
 
 MIB = 1 << 20
@@ -136,3 +140,21 @@ def test_every_known_name_acts_or_says_what_fits(name):
         assert found.call in CALLS
         assert found.errno in NUMBER
     assert len(PROBES) == 47
+
+
+def test_who_follows_a_file_that_cannot_be_read_says_so_once_and_goes_on():
+    node = one_machine()
+    script = "echo one > /tmp/a; (sleep 10; echo two >> /tmp/a; sleep 10; echo three >> /tmp/a) & exec tail -F /tmp/a"
+    server = start(node, "web")
+    server.program = ShellProgram(
+        server, ("sh", "-c", script), cast(Any, SimpleNamespace(program_named=lambda *_: None))
+    )
+    server.program.start()
+    node.sim.run_for(5 * SECOND)
+    number = node.os.syscalls.inject("read", "EIO", 1.0, container_id=server.container_id, path="/tmp/a")
+    node.sim.run_for(10 * SECOND)
+    node.os.syscalls.remove(number)
+    assert server.running
+    node.sim.run_for(10 * SECOND)
+    lines = [line.text for line in server.log.read()]
+    assert lines == ["starting", "one", "tail: read error: Input/output error", "two", "three"]
