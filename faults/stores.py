@@ -60,6 +60,7 @@ def put(target: FaultTarget, place: Place, values: Mapping[str, Any]) -> None:
             _let_go(program, name)
         else:
             _set_user(program, name, rest, value)
+        program.republish()
 
 
 def running(target: FaultTarget) -> Iterator[tuple[Sandbox, StoreProgram]]:

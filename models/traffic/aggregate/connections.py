@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +31,8 @@ Array = NDArray[np.float64]
 
 #: Callers of one edge that are followed.
 _FOLLOWED = 128
+#: A rate that differs by less is the same: what is foretold of a wait is a mean.
+_TURN = 0.05
 #: Mean shares are over so many attempts of each caller, about.
 _MEMORY = 4.0
 
@@ -44,7 +46,7 @@ class _Caller:
 
     Attributes:
         closed: connections that are not open; `idle`: where the open free ones lead to (pods).
-        busy: heap of (instant of the end in ticks, number, pod; -1: it is closed then).
+        busy: heap of (instant of the end in ticks, number, pod; -1: it is closed then; ticks of it after the queue).
         late: attempts that wait for a connection, by the edge that they will go over.
     """
 
@@ -53,7 +55,7 @@ class _Caller:
     def __init__(self, size: int) -> None:
         self.closed = size
         self.idle: deque[int] = deque()
-        self.busy: list[tuple[float, int, int]] = []
+        self.busy: list[tuple[float, int, int, float]] = []
         self.late: deque[int] = deque()
         self.turn = -1
 
@@ -84,6 +86,8 @@ class _Followed:
         self.shares = layout.share[self.lanes[0]].copy()
         self._key, self._drawn, self._number = key, 0, 0
         self.starts = [0.0] * len(self.pods)
+        #: at which rates the queues moved by which the ends of busy connections were foretold
+        self.rates = [0.0] * len(self.pods)
 
     def draw(self) -> float:
         """A uniform."""
@@ -99,6 +103,7 @@ class _Followed:
             self.owed[number] -= count
             for _ in range(count):
                 begun.append((tick + self.draw(), int(self.draw() * len(self.callers)), len(arms), place))
+        self._foretell(run, tick)
         self.starts = [0.0] * len(self.pods)
         up = run.queues.up * run.queues.ready
         for at, number, width, place in sorted(begun):
@@ -115,6 +120,27 @@ class _Followed:
             self.shares = (self.shares * self.memory + there) / (self.memory + total)
             self.spread(run, there / total if self.all else self.shares)
 
+    def _foretell(self, run: RunState, tick: int) -> None:
+        """What is left of a wait is work ahead: it passes at the rate of now, not at that of when it began."""
+        rates = [max(float(run.queues.rate[pod]), 1e-12) for pod in self.pods]
+        turned = {
+            pod: before / now
+            for pod, before, now in zip(self.pods, self.rates, rates, strict=True)
+            if before > 0.0 and abs(now - before) > _TURN * before
+        }
+        self.rates = [
+            now if pod in turned or before == 0.0 else before
+            for pod, before, now in zip(self.pods, self.rates, rates, strict=True)
+        ]
+        for caller in self.callers if turned else ():
+            caller.busy = [
+                (tick + max(end - own - tick, 0.0) * turned[pod] + min(own, end - tick), number, pod, own)
+                if pod in turned and end > tick
+                else (end, number, pod, own)
+                for end, number, pod, own in caller.busy
+            ]
+            heapify(caller.busy)
+
     def spread(self, run: RunState, shares: Array) -> None:
         """The attempts of these callers go to the pods that serve in these shares."""
         weights = shares * (run.queues.up[self.pods] * run.queues.ready[self.pods] > 0.0)
@@ -126,7 +152,7 @@ class _Followed:
     def _answered(self, run: RunState, caller: _Caller, until: float, up: Array) -> None:
         """Give back the connections whose attempts have ended before an instant; who waits takes them."""
         while caller.busy and caller.busy[0][0] <= until:
-            at, _, pod = heappop(caller.busy)
+            at, _, pod, _ = heappop(caller.busy)
             if pod < 0:
                 caller.closed += 1
             else:
@@ -149,12 +175,13 @@ class _Followed:
             caller.closed -= 1
         place = caller.late.popleft()
         self.starts[self.pods.index(pod)] += 1.0
-        took, timeout = self._lasts(run, self.edges[place], pod), self.timeouts[place]
+        wait, own = self._lasts(run, self.edges[place], pod)
+        took, timeout = wait + own, self.timeouts[place]
         self._number += 1
         if took >= timeout and self.pool.hold == "attempt":
-            heappush(caller.busy, (at + timeout, self._number, -1))
+            heappush(caller.busy, (at + timeout, self._number, -1, timeout))
         else:
-            heappush(caller.busy, (at + took, self._number, pod))
+            heappush(caller.busy, (at + took, self._number, pod, own))
 
     def _idle(self, caller: _Caller, up: Array) -> int:
         """Where the next open free connection leads to; -1: there is none."""
@@ -190,14 +217,13 @@ class _Followed:
             return second if run.queues.number[second] < run.queues.number[first] else first
         return first
 
-    def _lasts(self, run: RunState, edge: Edge, pod: int) -> float:
-        """How long an attempt at a pod takes from now on, in ticks."""
-        layout = run.layout
-        network = 2.0 * float(layout.network[edge.index])
-        return max(network + self._visit(run, edge.child, pod), 1e-9)
+    def _lasts(self, run: RunState, edge: Edge, pod: int) -> tuple[float, float]:
+        """How long an attempt at a pod waits there from now on, and takes beside, in ticks."""
+        wait, served = self._visit(run, edge.child, pod)
+        return wait, max(2.0 * float(run.layout.network[edge.index]) + served, 1e-9)
 
-    def _visit(self, run: RunState, node: int, pod: int) -> float:
-        """A visit of a node at a pod: its wait, its own time, its calls."""
+    def _visit(self, run: RunState, node: int, pod: int) -> tuple[float, float]:
+        """A visit of a node at a pod: its wait, and its own time with its calls."""
         layout, queues = run.layout, run.queues
         wait = float(queues.waiting[pod]) / max(float(queues.rate[pod]), 1e-12)
         values = layout.graph.values[node]
@@ -209,7 +235,7 @@ class _Followed:
         if natural > 0.0:
             speed = max(float(queues.factor[pod] * queues.up[pod]), 1e-9)
             own *= 1.0 + work / natural * (float(queues.stretch[pod]) / speed - 1.0)
-        return wait + own + self._calls(run, node)
+        return wait, own + self._calls(run, node)
 
     def _calls(self, run: RunState, node: int) -> float:
         """The calls of a visit: arms of a step side by side, steps one after the other."""
@@ -221,7 +247,7 @@ class _Followed:
                 continue
             arms = units.setdefault(site.unit, {})
             each = 2.0 * float(layout.network[edge.index])
-            took = math.fsum(each + self._visit(run, edge.child, self._pod(run, edge)) for _ in range(edge.times))
+            took = math.fsum(each + sum(self._visit(run, edge.child, self._pod(run, edge))) for _ in range(edge.times))
             most = float(layout.timeout[edge.index]) if layout.timed[edge.index] else math.inf
             arms[site.arm] = arms.get(site.arm, 0.0) + min(took, most)
         return math.fsum(max(arms.values()) for arms in units.values())

@@ -187,3 +187,10 @@ def test_what_a_quota_kept_from_being_made_anew_is_made_once_it_is_gone(tmp_path
     claim = court._missing(world)
     assert [str(one.place) for one in claim] == ["PersistentVolumeClaim/redis-cart-pvc"]
     assert "exceeded quota" in set_right(world, claim)
+
+
+def test_a_password_that_is_set_back_is_met_by_those_who_come() -> None:
+    court = court_of("secret_rotation_astronomy_shop", 0)
+    by_place = {cause.fact.place.kind: cause for cause in court.causes}
+    assert court.in_place([by_place["Deployment"]])[0]  # the pods have the password of before
+    assert not court.in_place([by_place["Secret"]])[0]
