@@ -13,6 +13,7 @@ from simcluster import tasks
 from simcluster.engine import SECOND
 from simcluster.faults.incident import Incident
 from simcluster.faults.registry import ids, mechanisms
+from simcluster.faults.steps import IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.telemetry.metrics.store import MetricStore
 from simcluster.telemetry.promql.storage import STALE_NAN_BITS, Matcher, SeriesData
@@ -307,6 +308,36 @@ def test_spans_agree_while_a_service_is_gone(world: World) -> None:
     met = users_of(world).window(world.now - 135 * SECOND, world.now)
     assert met.success_ratio < 0.9
     assert rate_of_errors(world, "frontend") == pytest.approx(1.0 - met.success_ratio, abs=0.05)
+
+
+def mean_ms(world: World, service: str, kind: str, status: str) -> float:
+    """Mean duration of the spans of two minutes."""
+    equal = {"service_name": service, "span_kind": f"SPAN_KIND_{kind}", "status_code": f"STATUS_CODE_{status}"}
+    total, count = (
+        sum(
+            float(series.values[-1] - series.values[-9])
+            for series in select(world, f"duration_milliseconds_{what}", **equal)
+            if len(series.values) > 8
+        )
+        for what in ("sum", "count")
+    )
+    return total / count
+
+
+def test_a_server_does_not_see_how_far_its_caller_is_and_waits_until_its_call_has_failed(world: World) -> None:
+    before = mean_ms(world, "adservice", "SERVER", "UNSET")
+    step = {"fault": "pod_network_delay", "at": "0s", "target": "Deployment/adservice",
+            "params": {"delay_ms": 60, "to": ["frontend.boutique.svc"]}}  # fmt: skip
+    Incident(world, "boutique", (IncidentStep.model_validate(step),), None).start()
+    world.run_for(135 * SECOND)
+    assert mean_ms(world, "adservice", "SERVER", "UNSET") == pytest.approx(before, rel=0.2)
+    patch = [{"op": "replace", "path": "/spec/ports/0/targetPort", "value": 9}]
+    command = f"patch service currencyservice -n boutique --type=json -p '{json.dumps(patch)}'"
+    assert world.kubectl().run(command).exit_code == 0
+    world.kubectl().run("rollout restart deployment/checkoutservice -n boutique")
+    world.run_for(150 * SECOND)
+    failed = mean_ms(world, "checkoutservice", "SERVER", "ERROR")
+    assert failed > mean_ms(world, "checkoutservice", "CLIENT", "ERROR")
 
 
 def test_no_label_knows_a_fault(world: World) -> None:

@@ -8,6 +8,7 @@ out: correlation between calls of one request, and requests that overlap a chang
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 from simcluster.engine import MILLISECOND, arithmetic
@@ -22,7 +23,7 @@ from simcluster.models.traffic.cluster.causes import (
     UNCONNECTED,
     Cause,
 )
-from simcluster.models.traffic.cluster.distribution import NEVER, Late, Latency, probability_above
+from simcluster.models.traffic.cluster.distribution import NEVER, Late, Latency, mixed, probability_above
 from simcluster.models.traffic.cluster.nodes import Edge, Failure, Node, Target
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.plan import Plan
@@ -53,7 +54,21 @@ def evaluate(plan: Plan) -> Latencies:
     for edges in plan.roots:
         for edge in edges:
             evaluate_edge(plan, edge)
-    return Latencies.of([edge.latency for edge in plan.edges])
+    return laws_of(plan)
+
+
+def laws_of(plan: Plan) -> Latencies:
+    """The latency of each edge as it was worked out, and what servers see of it where the way to them is slow."""
+    return Latencies.of([edge.latency for edge in plan.edges], [*_served(plan)])
+
+
+def _served(plan: Plan) -> Iterator[tuple[int, Latency]]:
+    for edge in plan.edges:
+        if any(target.way.mean_ns or target.way.late or target.toll is not None for target in edge.targets):
+            parts = [(target.weight * (1.0 - target.fail), plan.nodes[target.node].latency)
+                     for target in edge.targets if target.node >= 0]  # fmt: skip
+            if any(share > 0.0 for share, _ in parts):
+                yield edge.index, mixed(parts)
 
 
 def evaluate_node(plan: Plan, node: Node) -> None:

@@ -548,11 +548,15 @@ class _Telling:
         mean, variance = mean.copy(), variance.copy()
         there = (known > 0.0) & (self._troubled()[table.key] | (took > mean[table.edge]))
         mean[table.edge[there]] = took[there]
-        before = self._hot.latencies
-        if len(before) == len(mean) and bool((np.abs(mean - before.means) <= NOTICEABLE_LATENCY * mean).all()):
+        before, served = self._hot.latencies, () if laws is None else laws.served
+        if (
+            len(before) == len(mean)
+            and before.served == served
+            and bool((np.abs(mean - before.means) <= NOTICEABLE_LATENCY * mean).all())
+        ):
             return before
         variance[table.edge[there]] = np.minimum(took * took, room * room)[there]
-        return Latencies(mean, variance)
+        return Latencies(mean, variance, served=served)
 
 
 def _at_most(found: list[tuple[str, int]], count: int) -> list[tuple[str, int]]:

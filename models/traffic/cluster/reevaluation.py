@@ -7,7 +7,7 @@ nodes and, if those come out otherwise than before, the nodes of their callers h
 from __future__ import annotations
 
 from simcluster.engine import FlatList
-from simcluster.models.traffic.cluster.evaluation import evaluate_edge, evaluate_node
+from simcluster.models.traffic.cluster.evaluation import evaluate_edge, evaluate_node, laws_of
 from simcluster.models.traffic.cluster.nodes import Node
 from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.statistics import Latencies
@@ -57,7 +57,7 @@ class Reevaluation:
         for edges in plan.roots:
             for edge in edges:
                 evaluate_edge(plan, edge)
-        return Latencies.of([edge.latency for edge in plan.edges])
+        return laws_of(plan)
 
 
 def _outcome(node: Node) -> tuple[object, ...]:

@@ -5,11 +5,12 @@ instrumented has none of his own: users, data stores. Counts are those of the tr
 laws by which the history keeps them (those of users that were measured one by one, as measured), cumulated before they
 are rounded, so that buckets never run backwards. A call
 that timed out took its time-out, one that found nobody half a millisecond, one that was answered by an error as long as
-the others of its edge. Left out: spans inside of a service, those that a cut network loses on their way.
+what it waited for before it failed. Left out: spans inside of a service, those that a cut network loses on their way.
 """
 
 from __future__ import annotations
 
+import math
 from array import array
 from typing import Any
 
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 
 from simcluster.engine import MILLISECOND, FlatDict, Shared, arithmetic
 from simcluster.models.traffic.cluster.causes import DEADLINE, DNS_TIMEOUT, KINDS, STATUS, TIMEOUT
-from simcluster.models.traffic.cluster.distribution import Latency, mixed
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS
 from simcluster.models.traffic.cluster.nodes import Layout
@@ -195,25 +195,11 @@ class SpanMeter:
         part[:, -2] = counts * latencies.means / MILLISECOND
         there = edges.client >= 0
         np.add.at(self._sums, edges.client[there], part[there])
-        for edge, law in self._served(layout).items():
+        for edge, law in latencies.served:
             part[edge, 1:-3] = counts[edge] * below_bounds(Latencies.of([law]), self.buckets.log_bounds)[0]
             part[edge, -2] = counts[edge] * law.mean / MILLISECOND
         there = edges.server >= 0
         np.add.at(self._sums, edges.server[there], part[there])
-
-    def _served(self, layout: Layout) -> dict[int, Latency]:
-        """How long servers take themselves, by edge whose way there is slow now: they do not see what the way adds."""
-        plan = self.traffic.plan
-        if plan.layout is not layout or self.traffic.network.links.calm:
-            return {}
-        found = {}
-        for edge in plan.edges:
-            if any(target.way.mean_ns or target.way.late or target.toll is not None for target in edge.targets):
-                parts = [(target.weight * (1.0 - target.fail), plan.nodes[target.node].latency)
-                         for target in edge.targets if target.node >= 0]  # fmt: skip
-                if any(share > 0.0 for share, _ in parts):
-                    found[edge.index] = mixed(parts)
-        return found
 
     def _measure(
         self, layout: Layout, name: str, record: LoadRecord, counts: tuple[NDArray[np.int32], NDArray[np.int64]]
@@ -248,7 +234,7 @@ class SpanMeter:
             if word in (TIMEOUT, DEADLINE, DNS_TIMEOUT):
                 took_ns = float(edges.timeouts_ns[edge])
             else:
-                took_ns = tick.latencies[edge].mean if word == STATUS else QUICK_FAILURE_NS
+                took_ns = self._answered_ns(tick, edge) if word == STATUS else QUICK_FAILURE_NS
             part = np.zeros(len(self.buckets.form))
             part[0] = part[-1] = part[-3] = count
             part[1:-3] = np.where(self.buckets.bounds_ns >= took_ns, count, 0)
@@ -257,6 +243,17 @@ class SpanMeter:
             for row in (int(edges.client[edge]), *served):
                 if row >= 0:
                     self._sums[row + 1] += part
+
+    def _answered_ns(self, tick: Tick, edge: int) -> float:
+        """How long a call took that an error answered: by the ways to fail of now, else as the others of its edge."""
+        plan = self.traffic.plan
+        causes = plan.edges[edge].causes if plan.layout is tick.layout else []
+        ways = [way for way in causes if way.cause.kind_at_caller == STATUS]
+        total = math.fsum(way.probability for way in ways)
+        if total <= 0.0:
+            return tick.latencies[edge].mean
+        attempts = 1.0 + plan.edges[edge].call.retries
+        return math.fsum(way.probability * way.after_ns for way in ways) / (total * attempts)
 
     def _edges_of(self, layout: Layout) -> Edges:
         if self._edges is None or self._edges[0] is not layout:

@@ -32,22 +32,31 @@ _NUMBER, _LATE = struct.Struct("d"), struct.Struct("ddd")
 
 
 class Latencies(Shared):
-    """Latency of every edge, as of one evaluation of the plan; a sequence of `Latency`."""
+    """Latency of every edge, as of one evaluation of the plan; a sequence of `Latency`.
 
-    __slots__ = ("_lates", "_means", "_variances")
+    Attributes:
+        served: (edge, law) of edges whose way is slow: how long those who are called take themselves.
+    """
+
+    __slots__ = ("_lates", "_means", "_variances", "served")
 
     def __init__(
-        self, means: Sequence[float] | NDArray[np.float64] = (), variances: Any = (), lates: Sequence[Late] = ()
+        self,
+        means: Sequence[float] | NDArray[np.float64] = (),
+        variances: Any = (),
+        lates: Sequence[Late] = (),
+        served: Sequence[tuple[int, Latency]] = (),
     ) -> None:
+        self.served = tuple(served)
         self._means = np.array(means, dtype=np.float64).tobytes()
         self._variances = np.array(variances, dtype=np.float64).tobytes()
         self._lates = np.array(lates, dtype=np.float64).tobytes()  # empty: nobody is late
 
     @classmethod
-    def of(cls, latencies: Sequence[Latency]) -> Latencies:
+    def of(cls, latencies: Sequence[Latency], served: Sequence[tuple[int, Latency]] = ()) -> Latencies:
         """The same as numbers."""
         lates = [each.late for each in latencies] if any(each.late.share for each in latencies) else ()
-        return cls([each.mean for each in latencies], [each.variance for each in latencies], lates)
+        return cls([each.mean for each in latencies], [each.variance for each in latencies], lates, served)
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -83,8 +92,8 @@ class Latencies(Shared):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Latencies) and self._parts() == other._parts()
 
-    def _parts(self) -> tuple[bytes, bytes, bytes]:
-        return self._means, self._variances, self._lates
+    def _parts(self) -> tuple[object, ...]:
+        return self._means, self._variances, self._lates, self.served
 
     def __hash__(self) -> int:
         raise TypeError("latencies are no keys")
