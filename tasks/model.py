@@ -209,6 +209,11 @@ class Task(Piece):
         return tuple(dict.fromkeys(one for one in found if one and one != self.namespace))
 
     @property
+    def homes(self) -> tuple[str, ...]:
+        """The namespaces in which repairs are made: the application's, and those of faults elsewhere."""
+        return (self.namespace, *self.aimed_namespaces)
+
+    @property
     def resolved(self) -> bool:
         """Whether every fault has one named target, and nothing is to be computed."""
         return all(step.resolved for step in self.incident)

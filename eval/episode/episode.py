@@ -206,7 +206,7 @@ class Episode(Live):
         """How the world differs from its healthy twin, now that it is at rest."""
         twin = twin_of(self.task, self.seed, self.noise_name, self.world.sim.now, self._library)
         typed = [command.text for command in self.inbox.commands]
-        return residue(self.world, twin, self.incident.facts(), typed)
+        return residue(self.world, twin, self.incident.facts(), typed, self.task.homes)
 
     def examined(self, *, whole: bool = False) -> MitigationVerdict:
         """Let the acceptance window pass without noise, and examine the world: whether the incident is over.

@@ -230,5 +230,5 @@ def _host(world: World, name: str) -> tuple[Any, ...]:
     machine, node = world.machines.get(name), world.api.store.get("nodes", "", name)
     if machine is None or node is None:
         return ()
-    units = tuple((unit.name, unit.active, unit.enabled) for unit in machine.unit_list())
+    units = tuple((unit.name, unit.active, unit.enabled, unit.masked) for unit in machine.unit_list())
     return units, labels_of(node), (node.get("spec") or {}).get("taints")

@@ -194,13 +194,13 @@ class Examiner:
     def _rest(self, world: World, twin: World, norm: Norm) -> CheckResult:
         """At rest: what is unfinished, nodes that are gone, users and calls against the twin."""
         namespace, lasts_ns = norm.task.namespace, norm.task.acceptance.window
-        healthy = failings(twin, namespace, norm.critical)
-        found = [why for why in failings(world, namespace, norm.critical, norm.bound) if why not in healthy]
+        healthy = failings(twin, norm.task.homes, norm.critical)
+        found = [why for why in failings(world, norm.task.homes, norm.critical, norm.bound) if why not in healthy]
         have, wanted = ready_nodes(world), ready_nodes(twin)
         if have < wanted:
             found.append(f"{have} of {wanted} nodes are left")
         found += norm.worse(vitals(world, namespace, lasts_ns))
-        found += latent(world, twin, namespace, self.case.changed)
+        found += latent(world, twin, norm.task.homes, self.case.changed)
         return CheckResult("at rest: users, calls, workloads and nodes are as without the incident", not found,
                            "; ".join(found[:3]))  # fmt: skip
 

@@ -6,7 +6,7 @@ plane, and what the next loss would take are looked at here, in the world as it 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,8 @@ from simcluster.api.objects import (
     namespace_of,
 )
 from simcluster.engine import MILLISECOND
-from simcluster.eval.examination.services import misled, run_by, unserved, workload_of
-from simcluster.eval.trajectory.observe import is_node_ready
+from simcluster.eval.examination.services import misled, pinned, run_by, unserved, workload_of
+from simcluster.eval.trajectory.observe import CONDITIONS, is_node_ready
 from simcluster.faults.facts import ChangedFact
 from simcluster.models.machine.isolation import permits
 
@@ -34,17 +34,17 @@ _EXCHANGE = (600, 8_000)
 #: With so many open nodes and pods for each of them no scheduler puts a larger share on one.
 NODES_MIN, PODS_PER_NODE, MOST = 3, 2, 2 / 3
 _REFUSING = ("NoSchedule", "NoExecute")
-_OWN, _GIVEN_UP = "node.kubernetes.io/", "node.kubernetes.io/out-of-service"
 _AUTOSCALERS = "horizontalpodautoscalers.autoscaling"
 
 
-def latent(world: World, twin: World, namespace: str, changed: Iterable[ChangedFact]) -> list[str]:
+def latent(world: World, twin: World, namespaces: Sequence[str], changed: Iterable[ChangedFact]) -> list[str]:
     """What is worse than in the twin although no user of the application meets it, one text each.
 
     Args:
+        namespaces: the application's, and others in which a fault was.
         changed: what the incident changed: nodes whose machine failed may be given up, those that were closed may not.
     """
-    facts = [fact.place for fact in changed if fact.place.kind == "Node"]
+    namespace, facts = namespaces[0], [fact.place for fact in changed if fact.place.kind == "Node"]
     failed = {place.name for place in facts if place.part}
     closed = [place.name for place in facts if not place.part and place.name not in failed]
     open_here, open_there = takes_pods(world), takes_pods(twin)
@@ -53,8 +53,10 @@ def latent(world: World, twin: World, namespace: str, changed: Iterable[ChangedF
         for name in dict.fromkeys(closed)
         if name in open_there and name not in open_here
     ]
-    found += [*_fewer(world, twin, namespace), *misled(world, twin, namespace)]
-    found += unserved(world, twin, namespace, open_here)
+    for where in namespaces:
+        found += _fewer(world, twin, where)
+    found += [*misled(world, twin, namespace), *unserved(world, twin, namespace, open_here)]
+    found += pinned(world, twin, namespace)
     return [*found, *_longer_ways(world, twin, open_here), *_shut(world, twin, namespace)]
 
 
@@ -68,23 +70,22 @@ def takes_pods(world: World) -> list[str]:
 
 def _is_open(node: ApiObject) -> bool:
     spec = node.get("spec") or {}
-    taints = [one for one in spec.get("taints") or () if one["key"] == _GIVEN_UP or not one["key"].startswith(_OWN)]
+    taints = [one for one in spec.get("taints") or () if one["key"] not in CONDITIONS]
     return not spec.get("unschedulable") and not any(one["effect"] in _REFUSING for one in taints)
 
 
 def _fewer(world: World, twin: World, namespace: str) -> Iterator[str]:
     """Programs of which fewer pods are ready than in the twin: not every program has callers who would miss them."""
-    here, there = _programs(world, namespace), _programs(twin, namespace)
+    scaled = [one["spec"]["scaleTargetRef"]["name"] for one in twin.api.store.objects(_AUTOSCALERS, namespace)]
+    here, there = (_programs(each, namespace, scaled) for each in (world, twin))
     for program, usual in there.items():
         count = here.get(program, 0)
         if count < usual:
             yield f"{count} pods run {program}, and {usual} without the incident"
 
 
-def _programs(world: World, namespace: str) -> dict[str, int]:
+def _programs(world: World, namespace: str, scaled: Collection[str]) -> dict[str, int]:
     """How many ready pods run a program, by the last word of its image's name; not where load or nodes decide it."""
-    store = world.api.store
-    scaled = [one["spec"]["scaleTargetRef"]["name"] for one in store.objects(_AUTOSCALERS, namespace)]
     found: dict[str, int] = {}
     for (where, workload), pods in _by_workload(world).items():
         for pod in pods if where == namespace and workload not in scaled else ():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 WORKLOADS = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
 #: Kinds of objects that say where others are.
 NAMING = (*WORKLOADS, "cronjobs.batch", "configmaps", "ingresses.networking.k8s.io")
+_ADDRESS = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
 
 
 def run_by(pod: ApiObject) -> list[str]:
@@ -102,6 +103,24 @@ def _naming(world: World, namespace: str, service: str, twin: World) -> list[str
             if not mine and any(pattern.search(text) for text in _said(kind, one)):
                 found.append(f"{kind}/{name_of(one)}")
     return found
+
+
+def pinned(world: World, twin: World, namespace: str) -> Iterator[str]:
+    """Workloads and ConfigMaps that name a pod's address as nobody does in the twin: it goes with the pod."""
+    pods = world.api.store.objects("pods", namespace)
+    of = {
+        (pod.get("status") or {}).get("podIP", ""): name_of(pod) for pod in pods if not pod["spec"].get("hostNetwork")
+    }
+    for kind in NAMING:
+        for one in world.api.store.objects(kind, namespace):
+            usual = twin.api.store.get(kind, namespace, name_of(one))
+            if usual is one:
+                continue
+            for address in _ADDRESS.findall("\n".join(_said(kind, one))):
+                if address in of and not (usual is not None and address in "\n".join(_said(kind, usual))):
+                    who = f"{kind.partition('.')[0]}/{name_of(one)}"
+                    yield f"{who} names {address}, which goes with the pod {of[address]}"
+                    break
 
 
 def _said(kind: str, obj: ApiObject) -> Iterator[str]:

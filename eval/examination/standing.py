@@ -6,7 +6,7 @@ node that is registered and not Ready, a critical pod that does not run, a conta
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from simcluster.api.objects import ApiObject, controller_of, name_of
@@ -81,18 +81,19 @@ def lost(world: World, critical: list[str]) -> frozenset[str]:
     return frozenset([*found, *(f"{n} does not run" for n in observe.critical_failing(store, world.sim.now, critical))])
 
 
-def failings(world: World, namespace: str, critical: list[str], bound: Collection[str] = ()) -> list[str]:
+def failings(world: World, namespaces: Sequence[str], critical: list[str], bound: Collection[str] = ()) -> list[str]:
     """What is unfinished or does not run, one text each.
 
     Args:
+        namespaces: the application's, and others in which a fault was.
         critical: components of the control plane that must have a pod.
         bound: workloads that a circumstance may bind to a node.
     """
     store = world.api.store
     nodes = store.objects("nodes")
     given_up = sum(is_given_up(node) for node in nodes)  # integers
-    found = [*sorted(lost(world, critical)), *piled(world, namespace, bound)]
-    for where in (namespace, "kube-system"):
+    found = [*sorted(lost(world, critical)), *piled(world, namespaces[0], bound)]
+    for where in dict.fromkeys((*namespaces, "kube-system")):
         found += filter(None, (unfinished(kind, one, given_up) for kind, one in workloads(world, where)))
     return found
 

@@ -70,7 +70,7 @@ class Norm:
         """What is unfinished now or was worse than normal in the last nanoseconds."""
         namespace = self.task.namespace
         return [
-            *failings(world, namespace, self.critical, self.bound),
+            *failings(world, self.task.homes, self.critical, self.bound),
             *self.worse(vitals(world, namespace, lasts_ns)),
         ]
 
@@ -112,7 +112,7 @@ class Trial(ABC):
                 return ""
             found = found or ["it is not complete"]
             unserved = vitals(world, norm.task.namespace, LOOK_NS).collapsed
-            complete = not failings(world, norm.task.namespace, norm.critical, norm.bound)
+            complete = not failings(world, norm.task.homes, norm.critical, norm.bound)
             collapsed = collapsed + 1 if unserved and complete else 0
             if collapsed >= COLLAPSED_LOOKS or world.sim.now >= end_ns:
                 return "; ".join(found[:2])

@@ -8,15 +8,17 @@ more. The rest is told with a severity; what endangers security or availability 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from simcluster.api.objects import ApiObject
 from simcluster.control.scheduler.requests import CPU, MEMORY, pod_requests
 from simcluster.eval.oracles.baseline import is_remnant
+from simcluster.eval.residue.fates import dooms
+from simcluster.eval.residue.grants import granted
 from simcluster.eval.residue.machines import decided, judge_part
-from simcluster.eval.residue.objects import Judgement, Severity, judge_object
+from simcluster.eval.residue.objects import Judgement, Severity, elsewhere, judge_object
 from simcluster.eval.residue.secrets import secrets_shown
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place
 from simcluster.faults.survey import Key, Survey, changes, survey
@@ -70,13 +72,20 @@ class Residue:
         return "\n".join(f"{'FAIL' if one.severity in GRAVE else 'note'} {one}" for one in self.traces) or "nothing"
 
 
-def residue(world: World, twin: World, incident: Iterable[ChangedFact] = (), commands: Iterable[str] = ()) -> Residue:
+def residue(
+    world: World,
+    twin: World,
+    incident: Iterable[ChangedFact] = (),
+    commands: Iterable[str] = (),
+    homes: Collection[str] = (),
+) -> Residue:
     """What is left behind in a world at rest.
 
     Args:
         twin: the healthy twin at the same instant.
         incident: what the incident's faults changed.
         commands: what the operator typed, as far as it may have shown secrets.
+        homes: namespaces in which repairs are made; in others nothing need be changed. Empty: all but kube-system.
     """
     theirs, ours = survey(twin), survey(world)
     own = tuple(incident)
@@ -99,8 +108,14 @@ def residue(world: World, twin: World, incident: Iterable[ChangedFact] = (), com
             ]
         else:
             judgements = _object(world, keys[place], theirs, ours, facts)
+            away = place.namespace and place.namespace not in homes if homes else place.namespace == "kube-system"
+            if away and not any(severity in GRAVE for severity, _ in judgements):
+                judgements = [*judgements, *elsewhere(facts)]
         explained = place in over or (place.kind == "Node" and not place.part and place.name in failed)
         found += [Trace("note" if explained else severity, place, what) for severity, what in judgements]
+    for place, (severity, what) in dooms(world, twin):
+        given_up = place.kind == "Node" and place.name in failed
+        found.append(Trace("note" if given_up or place in over else severity, place, what))
     found += [Trace("note", Place("Secret", "", ""), f"shown by {command}") for command in secrets_shown(commands)]
     found += _cost(world, twin)
     order = ("security", "availability", "cost", "note")
@@ -120,7 +135,7 @@ def _object(world: World, key: Key, theirs: Survey, ours: Survey, facts: list[Ch
     place = facts[0].place
     if place.kind == "PersistentVolume" and any(_PROVISIONED in one for one in notes):
         return []
-    return judge_object(place, before, now, facts)
+    return [*judge_object(place, before, now, facts), *granted(ours, before, now)]
 
 
 def _cost(world: World, twin: World) -> list[Trace]:

@@ -50,6 +50,12 @@ CRITICAL_START_GRACE_NS = 30 * SECOND
 
 
 _WORKLOADS = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
+#: Taints that controllers give by a node's conditions (Kubernetes, "Taints and Tolerations").
+CONDITIONS = tuple(
+    f"node.kubernetes.io/{name}"
+    for name in ("not-ready", "unreachable", "memory-pressure", "disk-pressure", "pid-pressure", "network-unavailable",
+                 "unschedulable")
+)  # fmt: skip
 
 
 class Readiness(NamedTuple):

@@ -16,7 +16,7 @@ from simcluster.eval.episode import Episode, start
 from simcluster.eval.examination import choice
 from simcluster.eval.examination.examiner import Case, Examiner
 from simcluster.eval.examination.newpods import refused, starved, used
-from simcluster.eval.examination.services import unserved
+from simcluster.eval.examination.services import pinned, unserved
 from simcluster.eval.examination.trials import Norm, OneMore, Reboot, Roll, Trial
 from simcluster.eval.examination.twin import twin_of
 from simcluster.eval.examination.vitals import Count, Flow, Vitals, vitals
@@ -124,6 +124,30 @@ def test_a_service_that_nobody_names_any_more_may_lead_nowhere(mended: Snapshot[
     env = "set env deployment/frontend deployment/checkoutservice -n boutique CART_SERVICE_ADDR=carts:7070"
     assert episode.kubectl(env).exit_code == 0
     assert list(unserved(episode.world, twin, "boutique", ["worker-1"])) == []
+
+
+def test_a_pods_address_that_somebody_names_goes_with_it(mended: Snapshot[Episode]) -> None:
+    episode = mended.restore()
+    address = episode.kubectl("get pod -n boutique -l app=cartservice -o jsonpath={.items[0].status.podIP}").stdout
+    env = f"set env deployment/frontend -n boutique CART_SERVICE_ADDR={address}:7070"
+    assert episode.kubectl(env).exit_code == 0
+    twin = twin_of(episode.task, 0, None, episode.world.sim.now)
+    assert list(pinned(twin, twin, "boutique")) == []
+    (found,) = pinned(episode.world, twin, "boutique")
+    assert found.startswith(f"deployments/frontend names {address}, which goes with the pod cartservice-")
+
+
+def test_who_scales_by_load_since_has_as_many_pods(mended: Snapshot[Episode]) -> None:
+    verdict = graded(mended, "autoscale deployment frontend -n boutique --min=1 --max=3 --cpu-percent=80")
+    assert verdict.passed, verdict.explain()
+
+
+def test_where_a_fault_was_elsewhere_what_is_there_must_be_finished_too() -> None:
+    episode = young("operator_wrong_operator_image_fleetcast")
+    image = "set image deployment/tidb-controller-manager -n tidb-operator tidb-operator=registry.example.com/none:v0"
+    assert episode.kubectl(image).exit_code == 0
+    verdict = episode.examined()
+    assert "Deployment/tidb-controller-manager" in verdict.why_not
 
 
 @pytest.mark.parametrize("limit", ["100k", "3e-1"])
