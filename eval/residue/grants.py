@@ -41,7 +41,8 @@ def _subjects(ours: Survey, before: Object | None, now: Object) -> Iterator[Judg
     reference: Mapping[str, Any] = now.get("roleRef") or {}
     namespace = now["metadata"].get("namespace", "") if reference.get("kind") == "Role" else ""
     role = ours.objects.get((_ROLES.get(reference.get("kind", ""), ""), namespace, reference.get("name", "")))
-    much = next(filter(None, (wide(rule) for rule in (role or {}).get("rules") or ())), "")
+    rules = () if role is None else role.get("rules") or ()
+    much = next(filter(None, map(wide, rules)), "")
     if added and much:
         yield "security", f"lets {added[0].get('name', '')} have {much}"
     if before is not None and [one for one in old if one not in new] and _is_built_in(now):
