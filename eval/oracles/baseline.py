@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from simcluster.api.objects import ApiObject, controller_of, namespace_of
+from simcluster.api.objects import ApiObject, controller_of, name_of, namespace_of
 from simcluster.engine import Shared
 from simcluster.faults.survey import EPHEMERAL, Key
 from simcluster.faults.target import resource_of
@@ -21,6 +21,7 @@ SYSTEM = "kube-system"
 
 #: On volumes that a provisioner made for a claim: they come and go with the claim, which is looked at.
 PROVISIONED = "pv.kubernetes.io/provisioned-by"
+_AUTOSCALERS = "horizontalpodautoscalers.autoscaling"
 #: What an owner writes for its programs, and writes anew when it is made anew.
 _SETTINGS = ("ConfigMap", "Secret")
 
@@ -108,10 +109,10 @@ def damage(baseline: Baseline, world: World, faulted: tuple[Key, ...]) -> list[s
         elif "deletionTimestamp" in now["metadata"]:
             found.append(f"{label} is being deleted")
         elif key in faulted:
-            found.extend(f"{label}: {what}" for what in _loss(before, now))
+            found.extend(f"{label}: {what}" for what in _loss(before, now, scaled=is_scaled(world, now)))
         elif _essence(resource, before) != _essence(resource, now):
             found.append(f"{label} was changed")
-        else:
+        elif not is_scaled(world, now):
             found.extend(f"{label}: {what}" for what in _fewer(before, now))
     for node, unit in baseline.units:
         machine = world.machines.get(node)
@@ -146,9 +147,15 @@ def _in_its_place(baseline: Baseline, world: World, before: ApiObject) -> ApiObj
     return None
 
 
-def _loss(before: ApiObject, now: ApiObject) -> list[str]:
+def is_scaled(world: World, workload: ApiObject) -> bool:
+    """Whether an autoscaler decides how many pods a workload has."""
+    targets = (one["spec"]["scaleTargetRef"] for one in world.api.store.objects(_AUTOSCALERS, namespace_of(workload)))
+    return any((one["kind"], one["name"]) == (workload["kind"], name_of(workload)) for one in targets)
+
+
+def _loss(before: ApiObject, now: ApiObject, *, scaled: bool) -> list[str]:
     """What a repaired object has less of than before."""
-    found = _fewer(before, now)
+    found = [] if scaled else _fewer(before, now)
     if before["kind"] == "Service" and _ports(before) != _ports(now):
         found.append("its ports were changed")
     if before["kind"] == "Deployment":

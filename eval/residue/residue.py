@@ -14,13 +14,14 @@ from typing import Any
 
 from simcluster.api.objects import ApiObject
 from simcluster.control.scheduler.requests import CPU, MEMORY, pod_requests
-from simcluster.eval.oracles.baseline import is_remnant
+from simcluster.eval.oracles.baseline import is_remnant, is_scaled
+from simcluster.eval.residue.excuses import only_adds, successors
 from simcluster.eval.residue.fates import dooms
 from simcluster.eval.residue.grants import granted
 from simcluster.eval.residue.machines import decided, judge_part
 from simcluster.eval.residue.objects import Judgement, Severity, elsewhere, judge_object
 from simcluster.eval.residue.secrets import secrets_shown
-from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place
+from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, differences
 from simcluster.faults.survey import Key, Survey, changes, survey
 from simcluster.world import World
 
@@ -98,7 +99,10 @@ def residue(
             by_place.setdefault(fact.place, []).append(fact)
     keys = {Place.of(obj): key for one in (theirs, ours) for key, obj in one.objects.items()}
     over = {Place.of(pod) for pod in world.api.store.objects("pods") if _ended(pod)}
+    instead = successors(theirs, ours)
     for place, facts in by_place.items():
+        if not place.part and keys[place] in instead.values():
+            continue  # whoever was made in its place is judged
         if place.part:
             given_up = place.name in failed
             judgements: list[Judgement] = [
@@ -107,7 +111,7 @@ def residue(
                 for severity, what in _parts([one])
             ]
         else:
-            judgements = _object(world, keys[place], theirs, ours, facts)
+            judgements = _object(world, keys[place], (theirs, ours, twin), facts, instead.get(keys[place]))
             away = place.namespace and place.namespace not in homes if homes else place.namespace == "kube-system"
             if away and not any(severity in GRAVE for severity, _ in judgements):
                 judgements = [*judgements, *elsewhere(facts)]
@@ -127,15 +131,26 @@ def _parts(facts: list[ChangedFact]) -> list[Judgement]:
     return [one for one in judgements if one is not None]
 
 
-def _object(world: World, key: Key, theirs: Survey, ours: Survey, facts: list[ChangedFact]) -> list[Judgement]:
-    before, now = theirs.objects.get(key), ours.objects.get(key)
+def _object(
+    world: World, key: Key, known: tuple[Survey, Survey, World], facts: list[ChangedFact], instead_of: Key | None
+) -> list[Judgement]:
+    """What is to be said of an object; `known` are what is so in the twin, and here, and the twin."""
+    theirs, ours, twin = known
+    before, now = theirs.objects.get(instead_of or key), ours.objects.get(key)
     if before is not None and now is None and is_remnant(before, world):
         return []
     notes = [obj["metadata"].get("annotations") or {} for obj in (before, now) if obj is not None]
     place = facts[0].place
     if place.kind == "PersistentVolume" and any(_PROVISIONED in one for one in notes):
         return []
-    return [*judge_object(place, before, now, facts), *granted(ours, before, now)]
+    if instead_of is not None and now is not None:
+        facts = [one for one in differences(place, before, now) if one.path]
+    found = [*judge_object(place, before, now, facts), *granted(ours, before, now)]
+    if now is not None and place.kind == "NetworkPolicy" and before is None and only_adds(now, twin):
+        return [("note", "lets more come to pods that others isolate")]
+    if now is not None and is_scaled(world, now):
+        found = [("note", what) if "replicas instead of" in what else (severity, what) for severity, what in found]
+    return found
 
 
 def _cost(world: World, twin: World) -> list[Trace]:

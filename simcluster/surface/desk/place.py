@@ -15,10 +15,10 @@ from simcluster.models.userland.memory import MemoryFiles
 from simcluster.models.userland.outcome import FOREVER_NS, INTERRUPTED, Outcome
 from simcluster.models.userland.place import Call
 from simcluster.surface.desk import sshclient
-from simcluster.surface.desk.manifests import DeskManifests
 from simcluster.surface.desk.terminal import Forward, Terminal
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.kubectl.errors import plain
+from simcluster.surface.kubectl.placefiles import PlaceFiles
 from simcluster.surface.nodeshell.shell import shell_result
 from simcluster.surface.protocols import Clock, Interrupted
 
@@ -240,7 +240,7 @@ class DeskPlace(BarePlace):
         client = self._desk.doors.kubectl()
         before, client.clock = client.clock, _Still(self._desk.clock)
         try:
-            result = client.run(call.args, "", DeskManifests(self.files, call.cwd))
+            result = client.run(call.args, "", PlaceFiles(self.files, call.cwd))
         finally:
             client.clock = before
         pod, terminal = client.forwarding, self._desk.terminal
@@ -262,7 +262,7 @@ class DeskPlace(BarePlace):
         client, terminal = self._desk.doors.kubectl(), self._desk.terminal
         before, client.clock = client.clock, _Still(self._desk.clock)
         try:
-            result = client.run(call.args, "", DeskManifests(self.files, call.cwd))
+            result = client.run(call.args, "", PlaceFiles(self.files, call.cwd))
         finally:
             client.clock = before
         found = re.search(r"^Starting to serve on [^\n]*:(\d+)$", result.stdout, re.MULTILINE)
@@ -292,7 +292,7 @@ class DeskPlace(BarePlace):
             client.workstation = _Editor(self._desk, editor, call)
         reads = any(word == "-" or word.endswith("=-") or word in ("-i", "-it", "-ti", "--stdin") for word in call.args)
         try:
-            result = client.run(call.args, call.stdin() if reads else "", DeskManifests(call.files, call.cwd))
+            result = client.run(call.args, call.stdin() if reads else "", PlaceFiles(call.files, call.cwd))
         except Interrupted as ended:
             result = Outcome("", "", ended.exit_code)
         finally:

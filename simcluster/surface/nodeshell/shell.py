@@ -17,6 +17,7 @@ from simcluster.models.userland.process import Process
 from simcluster.models.userland.stream import Stream
 from simcluster.models.userland.ulimit import with_soft
 from simcluster.surface.kubectl import Kubectl
+from simcluster.surface.kubectl.placefiles import PlaceFiles
 from simcluster.surface.nodeshell import journalctl, systemctl
 from simcluster.surface.protocols import Clock, Host, Interrupted
 
@@ -218,7 +219,7 @@ class LoginPlace:
                 "The connection to the server localhost:8080 was refused - did you specify the right host or port?\n"
             )
             return Outcome(stderr=refused, code=1)
-        return self._client().run(call.args, call.stdin())
+        return self._client().run(call.args, call.stdin(), PlaceFiles(call.files, call.cwd))
 
     def _wall_ns(self) -> int:
         """What the node's clock shows."""

@@ -1,4 +1,4 @@
-"""The desk's files as kubectl takes them: by the path that was typed."""
+"""The files of a desk or a node as kubectl takes them: by the path that was typed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Iterator, MutableMapping
 
 from simcluster.models.userland.paths import FileError, Files, normalize, parent_of
 
+#: Folders in which nobody keeps manifests.
+_PSEUDO = ("/dev", "/proc", "/sys")
 
-class DeskManifests(MutableMapping[str, str]):
+
+class PlaceFiles(MutableMapping[str, str]):
     """Path -> text, seen from a folder.
 
     Args:
-        files: of the desk, or those together with what process substitutions print.
+        files: of the desk or a node, or those together with what process substitutions print.
     """
 
     def __init__(self, files: Files, cwd: str) -> None:
@@ -50,6 +53,8 @@ class DeskManifests(MutableMapping[str, str]):
     def _below(self, folder: str) -> Iterator[str]:
         for name in self._files.names(folder):
             path = f"{folder.rstrip('/')}/{name}"
+            if path in _PSEUDO:
+                continue
             found = self._files.look(path)
             if found is not None and found.is_folder:
                 yield from self._below(path)
