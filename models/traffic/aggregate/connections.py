@@ -247,7 +247,9 @@ class _Followed:
                 continue
             arms = units.setdefault(site.unit, {})
             each = 2.0 * float(layout.network[edge.index])
-            took = math.fsum(each + sum(self._visit(run, edge.child, self._pod(run, edge))) for _ in range(edge.times))
+            took = math.fsum(
+                each + math.fsum(self._visit(run, edge.child, self._pod(run, edge))) for _ in range(edge.times)
+            )
             most = float(layout.timeout[edge.index]) if layout.timed[edge.index] else math.inf
             arms[site.arm] = arms.get(site.arm, 0.0) + min(took, most)
         return math.fsum(max(arms.values()) for arms in units.values())
