@@ -345,6 +345,10 @@ class StoreProgram(CountingProgram):
         self.connections[caller.identity], self._holders[caller.identity] = POOL, caller.container
         return True
 
+    def holder_of(self, identity: tuple[str, str, str]) -> Container | None:
+        """The container that holds a caller's connections."""
+        return self._holders.get(identity)
+
     def open_connections(self) -> int:
         """Connections of callers, their pools growing with what is under way, and sessions of people."""
         busy = int(self.server.in_flight) if self.server is not None else 0

@@ -17,7 +17,8 @@ from simcluster.models.apps.stores.contents import Contents, Database
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.folder import DataFolder
 from simcluster.models.apps.stores.mongo.mongolog import ERRNO
-from simcluster.models.apps.stores.mysql import mysqlshell
+from simcluster.models.apps.stores.mysql import mysqlclient
+from simcluster.models.apps.stores.mysql.mysqlvariables import default_of
 from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import (
@@ -47,6 +48,7 @@ DEFAULTS = {
     "innodb_flush_log_at_trx_commit": "1",
     "innodb_redo_log_capacity": "104857600",
     "read_only": "OFF",
+    "super_read_only": "OFF",
     "port": "3306",
     "datadir": "/var/lib/mysql",
     "slow_query_log": "OFF",
@@ -71,9 +73,16 @@ class InnoDb(Storage):
 
 
 class MysqldProgram(StoreProgram):
-    """The main process of a mysql or mariadb image."""
+    """The main process of a mysql or mariadb image.
+
+    Attributes:
+        named: settings that files and arguments name.
+        logins: as whom callers have connected, and to which database.
+    """
 
     settings: dict[str, str]
+    named: dict[str, str]
+    logins: dict[tuple[str, str, str], tuple[str, str]]
     version = "8.4.2"
     tells_in_log = False
     slow_queries = 0
@@ -92,6 +101,8 @@ class MysqldProgram(StoreProgram):
                     found = assignments(file_text(self.container, path) or "")
                     self.settings |= {key.replace("-", "_"): value for key, value in found.items()}
         self.settings |= {k.replace("-", "_"): v for k, v in options_of(words).items() if k}
+        self.named = {key: value for key, value in self.settings.items() if key not in DEFAULTS}
+        self.logins = {}
         self._ports = {number_of(self.settings["port"], 3306): None}
         self.folder = DataFolder(self.container, self.settings["datadir"], "mysqld")
         return True
@@ -306,12 +317,20 @@ class MysqldProgram(StoreProgram):
             return f"Error 1045 (28000): Access denied for user '{user}'@'{address}' (using password: {used})"
         if database and database not in self.contents.databases:
             return f"Error 1049 (42000): Unknown database '{database}'"
-        if self.io_of(call).writes and is_on(self.settings["read_only"]) and not (account and account.superuser):
+        self.logins[caller.identity] = (user, database)
+        option = self.read_only_for(superuser=account is not None and account.superuser)
+        if option and self.io_of(call).writes:
             return (
-                "Error 1290 (HY000): The MySQL server is running with the --read-only option so it cannot execute this "
+                f"Error 1290 (HY000): The MySQL server is running with the {option} option so it cannot execute this "
                 "statement"
             )
         return ""
+
+    def read_only_for(self, *, superuser: bool) -> str:
+        """The option that keeps a user from writing; "" if none does."""
+        if is_on(self.settings["super_read_only"]):
+            return "--super-read-only"
+        return "--read-only" if is_on(self.settings["read_only"]) and not superuser else ""
 
     def has_spare(self) -> bool:
         """Whether the one connection beyond `max_connections`, which is kept for a superuser, is free."""
@@ -321,6 +340,10 @@ class MysqldProgram(StoreProgram):
         """The log's line (at log_error_verbosity 3)."""
         if "Access denied" in why:
             self.say("Note", "MY-010926", "Server", why.partition("): ")[2])
+
+    def usual_setting(self, name: str) -> str:
+        """What SET ... = DEFAULT sets."""
+        return DEFAULTS.get(name) or default_of(name)
 
     def setting_changed(self, name: str) -> None:
         """Callers meet it at the next tick."""
@@ -332,4 +355,4 @@ class MysqldProgram(StoreProgram):
 
     def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """The same with statements on standard input."""
-        return mysqlshell.run(self.container, self, argv, stdin)
+        return mysqlclient.run(self.container, self, argv, stdin)

@@ -130,7 +130,7 @@ class Expressions:
         if isinstance(node, exp.SessionParameter) and "@@" in self._functions:
             return self._functions["@@"](str(node.args.get("kind") or ""), node.name)
         name = node.name.lower() if isinstance(node, exp.Anonymous) else node.key
-        applied = OPERATORS.get(node.key) or self._functions.get(name)
+        applied = self._functions.get(name) or OPERATORS.get(node.key)
         if applied is None and isinstance(node, exp.Anonymous) and not name.startswith("pg_"):
             given = f"{name}({', '.join(['unknown'] * len(node.expressions))})"
             raise Refused("no function", given, at=place_of(node))
