@@ -328,7 +328,7 @@ class MysqldProgram(StoreProgram):
 
     def read_only_for(self, *, superuser: bool) -> str:
         """The option that keeps a user from writing; "" if none does."""
-        if is_on(self.settings["super_read_only"]):
+        if is_on(self.settings.get("super_read_only", "OFF")):
             return "--super-read-only"
         return "--read-only" if is_on(self.settings["read_only"]) and not superuser else ""
 

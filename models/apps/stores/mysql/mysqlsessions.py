@@ -6,10 +6,10 @@ statement is just now.
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from simcluster.models.apps.stores.mysql.mysqlvariables import release, variables
+from simcluster.models.apps.stores.sql.clientports import port_of
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.mysql.mysqld import MysqldProgram
@@ -30,15 +30,6 @@ class Thread(NamedTuple):
     seconds: int
     state: str | None
     info: str | None
-
-
-def port_of(name: str, number: int) -> int:
-    """The port from which a client's connection of a number comes (net.ipv4.ip_local_port_range).
-
-    >>> port_of("shop/caller/server", 0) != port_of("shop/caller/server", 1)
-    True
-    """
-    return 32_768 + (zlib.crc32(name.encode()) + 7_919 * number) % 28_232
 
 
 def threads(program: MysqldProgram, user: str, origin: str, database: str, asked: str) -> list[Thread]:

@@ -152,6 +152,7 @@ class Relations(Expressions):
             made.known(columns)
         for reference in made.references:
             vet_reference(self._tables, made, name, reference)
+        made.schema = tree.this.find(exp.Table).db or "public"
         self._tables[name] = made
         return Result("CREATE TABLE")
 
@@ -209,7 +210,7 @@ class Relations(Expressions):
     def _table(self, node: Any) -> Table:
         """The table that a node names. Raises Refused."""
         found = self._tables.get(node.name)
-        if found is None or (node.db and self._dialect == "postgres" and node.db not in (found.schema, "pg_catalog")):
+        if found is None or (node.db and self._dialect == "postgres" and node.db != found.schema):
             shown = f"{node.db}.{node.name}" if node.db and self._dialect == "postgres" else node.name
             raise Refused("no table", shown, at=place_of(node))
         return found
@@ -221,6 +222,9 @@ class Relations(Expressions):
         if tree.args.get("conflict") or tree.args.get("overwrite") or tree.args.get("ignore"):
             raise Unsupported("INSERT with a conflict clause")
         names = [each.name for each in target.expressions] if named else [each.name for each in table.columns]
+        for each in target.expressions if named else ():
+            if table.column(each.name) is None:
+                raise Refused("no field", each.name, target.this.name, at=place_of(each))
         source = tree.expression
         if isinstance(source, exp.Select):
             given: list[list[Value]] = [list(row) for row in self._select(source).rows]
@@ -250,9 +254,6 @@ class Relations(Expressions):
         if len(values) > len(names):
             raise Refused("too many values")
         given = dict(zip(names, values, strict=False))
-        for name in given:
-            if table.column(name) is None:
-                raise Refused("no field", name, name_of(self._tables, table))
         row: Row = {}
         for column in table.columns:
             value = given.get(column.name, _DEFAULT)
@@ -404,6 +405,8 @@ class Relations(Expressions):
 
     def _head(self, node: Any, text: str = "") -> str:
         exp = sqlglot().exp
+        if isinstance(node, exp.Column) and self._dialect == "postgres" and not node.this.quoted:
+            return str(node.name).lower()
         if isinstance(node, exp.Alias | exp.Column):
             return str(node.alias_or_name)
         if self._dialect == "mysql":
