@@ -15,7 +15,7 @@ from simcluster.models.apps.stores.mysql.mysqlvariables import release, status, 
 from simcluster.models.apps.stores.sql.tables import Column, Row, Table
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.mysql.mysqld import MysqldProgram
+    from simcluster.models.apps.stores.mysql.mysqlserver import MysqlServer
 
 SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")
 _VALUES = "VARIABLE_NAME VARIABLE_VALUE"
@@ -62,7 +62,7 @@ _WHOLE = (
 )  # fmt: skip
 
 
-def schemas(program: MysqldProgram, user: str) -> list[str]:
+def schemas(program: MysqlServer, user: str) -> list[str]:
     """The databases that a user sees."""
     assert program.contents is not None
     account = program.contents.accounts.find(user)
@@ -72,7 +72,7 @@ def schemas(program: MysqldProgram, user: str) -> list[str]:
     return sorted([*(own if given else ()), *more])
 
 
-def tables(program: MysqldProgram, user: str, text: str, space: str, threads: list[Thread]) -> dict[str, Table]:
+def tables(program: MysqlServer, user: str, text: str, space: str, threads: list[Thread]) -> dict[str, Table]:
     """The system tables that a statement names, by the name it gives them; `space`: the database it is in."""
     made: dict[str, Table] = {}
     found = re.findall(r"`?(\w+)`?\.`?(\w+)`?", text)
@@ -90,7 +90,7 @@ def tables(program: MysqldProgram, user: str, text: str, space: str, threads: li
     return made
 
 
-def _rows(full: str, program: MysqldProgram, user: str, threads: list[Thread]) -> list[Row]:
+def _rows(full: str, program: MysqlServer, user: str, threads: list[Thread]) -> list[Row]:
     schema, _, name = full.partition(".")
     if schema == "mysql":
         return _accounts(program) if name == "user" else []
@@ -119,7 +119,7 @@ def _rows(full: str, program: MysqldProgram, user: str, threads: list[Thread]) -
     return []
 
 
-def _named(program: MysqldProgram, user: str) -> list[tuple[str, str]]:
+def _named(program: MysqlServer, user: str) -> list[tuple[str, str]]:
     assert program.contents is not None
     return [
         (space, name) for space in schemas(program, user) if space in program.contents.databases
@@ -127,7 +127,7 @@ def _named(program: MysqldProgram, user: str) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
-def _of_table(name: str, program: MysqldProgram, space: str, table: str) -> list[Row]:
+def _of_table(name: str, program: MysqlServer, space: str, table: str) -> list[Row]:
     assert program.contents is not None
     found, old = tables_of(program.contents.databases[space])[table], release(program) < (8, 0)
     place = {"TABLE_CATALOG": "def", "TABLE_SCHEMA": space, "TABLE_NAME": table}
@@ -148,7 +148,7 @@ def _of_table(name: str, program: MysqldProgram, space: str, table: str) -> list
     ]  # fmt: skip
 
 
-def _accounts(program: MysqldProgram) -> list[Row]:
+def _accounts(program: MysqlServer) -> list[Row]:
     assert program.contents is not None
     plugin = "caching_sha2_password" if release(program) >= (8, 0) else "mysql_native_password"
     return [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from simcluster.engine import format_rfc3339
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.mysql.mysqld import MysqldProgram
+    from simcluster.models.apps.stores.mysql.mysqlserver import MysqlServer
 
 _LINE = "=" * 37
 _END = "----------------------------\nEND OF INNODB MONITOR OUTPUT\n============================\n"
@@ -22,7 +22,7 @@ def _section(title: str, *lines: str) -> str:
     return "\n".join([rule, title, rule, *lines, ""])
 
 
-def monitor(program: MysqldProgram) -> str:
+def monitor(program: MysqlServer) -> str:
     """The text of the monitor."""
     storage, contents = program.storage, program.contents
     assert storage is not None

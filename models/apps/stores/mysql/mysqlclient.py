@@ -18,7 +18,7 @@ from simcluster.models.machine.container import Container
 from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.mysql.mysqld import MysqldProgram
+    from simcluster.models.apps.stores.mysql.mysqlserver import MysqlServer
 
 _NAMES = ("mysql", "mariadb", "mysqladmin", "mariadb-admin")
 _OPTIONS = {
@@ -32,7 +32,7 @@ _LONG = {
 _WARNING = "{}: [Warning] Using a password on the command line interface can be insecure.\n"
 
 
-def run(container: Container, own: MysqldProgram | None, argv: tuple[str, ...], stdin: str) -> Outcome | None:
+def run(container: Container, own: MysqlServer | None, argv: tuple[str, ...], stdin: str) -> Outcome | None:
     """The command line; None if it is another program's."""
     variables, words = clients.unwrapped(container, argv)
     name = words[0].rpartition("/")[2] if words else ""
@@ -51,7 +51,7 @@ def run(container: Container, own: MysqldProgram | None, argv: tuple[str, ...], 
         if "admin" in name:
             text = f"{name}: connect to server at '{place.host or 'localhost'}' failed\nerror: '{text}'"
         return Outcome("", f"{warning}{text}\n", 1)
-    server: MysqldProgram = there.program  # type: ignore[assignment]
+    server: MysqlServer = there.program  # type: ignore[assignment]
     user = place.user or "root"
     origin = "localhost" if there.local else container.sandbox.address
     why = _refusal(server, user, place, origin)
@@ -103,7 +103,7 @@ def _form(words: tuple[str, ...]) -> tuple[Form, bool, tuple[str, ...]]:
     return Form(table, vertical, bare, raw), "f" in switches, tuple(rest)
 
 
-def _version(name: str, own: MysqldProgram | None) -> str:
+def _version(name: str, own: MysqlServer | None) -> str:
     version = own.version if own is not None else "8.0.39"
     if version.startswith("5."):
         number = "8.42" if "admin" in name else "14.14"
@@ -140,7 +140,7 @@ def _unreached(place: Place, there: Connection) -> str:
     return f"ERROR 2003 (HY000): Can't connect to MySQL server on '{place.host}:{place.port or 3306}' ({number})"
 
 
-def _refusal(server: MysqldProgram, user: str, place: Place, origin: str) -> str:
+def _refusal(server: MysqlServer, user: str, place: Place, origin: str) -> str:
     assert server.contents is not None
     account = server.contents.accounts.find(user)
     if account is None or account.password != (place.password or "") or not account.enabled:

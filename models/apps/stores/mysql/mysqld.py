@@ -18,9 +18,9 @@ from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.folder import DataFolder
 from simcluster.models.apps.stores.mongo.mongolog import ERRNO
 from simcluster.models.apps.stores.mysql import mysqlclient
-from simcluster.models.apps.stores.mysql.mysqlvariables import default_of
+from simcluster.models.apps.stores.mysql.mysqlserver import MysqlServer
 from simcluster.models.apps.stores.pagecache import PageCache
-from simcluster.models.apps.stores.program import FAILING, StoreProgram
+from simcluster.models.apps.stores.program import FAILING
 from simcluster.models.apps.stores.settings import (
     assignments,
     file_text,
@@ -72,20 +72,10 @@ class InnoDb(Storage):
         return LOG_BYTES
 
 
-class MysqldProgram(StoreProgram):
-    """The main process of a mysql or mariadb image.
+class MysqldProgram(MysqlServer):
+    """The main process of a mysql or mariadb image."""
 
-    Attributes:
-        named: settings that files and arguments name.
-        logins: as whom callers have connected, and to which database.
-    """
-
-    settings: dict[str, str]
-    named: dict[str, str]
-    logins: dict[tuple[str, str, str], tuple[str, str]]
-    version = "8.4.2"
     tells_in_log = False
-    slow_queries = 0
 
     def configure(self) -> bool:
         """Arguments, variables, my.cnf of a mounted conf.d."""
@@ -326,24 +316,10 @@ class MysqldProgram(StoreProgram):
             )
         return ""
 
-    def read_only_for(self, *, superuser: bool) -> str:
-        """The option that keeps a user from writing; "" if none does."""
-        if is_on(self.settings.get("super_read_only", "OFF")):
-            return "--super-read-only"
-        return "--read-only" if is_on(self.settings["read_only"]) and not superuser else ""
-
-    def has_spare(self) -> bool:
-        """Whether the one connection beyond `max_connections`, which is kept for a superuser, is free."""
-        return True
-
     def print_refusal(self, user: str, database: str, why: str, caller: Server) -> None:
         """The log's line (at log_error_verbosity 3)."""
         if "Access denied" in why:
             self.say("Note", "MY-010926", "Server", why.partition("): ")[2])
-
-    def usual_setting(self, name: str) -> str:
-        """What SET ... = DEFAULT sets."""
-        return DEFAULTS.get(name) or default_of(name)
 
     def setting_changed(self, name: str) -> None:
         """Callers meet it at the next tick."""

@@ -12,7 +12,7 @@ from simcluster.models.apps.stores.mysql.mysqlvariables import release, variable
 from simcluster.models.apps.stores.sql.clientports import port_of
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.mysql.mysqld import MysqldProgram
+    from simcluster.models.apps.stores.mysql.mysqlserver import MysqlServer
 
 #: Threads of the server have the first numbers.
 FIRST = 8
@@ -32,7 +32,7 @@ class Thread(NamedTuple):
     info: str | None
 
 
-def threads(program: MysqldProgram, user: str, origin: str, database: str, asked: str) -> list[Thread]:
+def threads(program: MysqlServer, user: str, origin: str, database: str, asked: str) -> list[Thread]:
     """All sessions, the asking one last.
 
     Args:

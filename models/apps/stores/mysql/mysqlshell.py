@@ -25,6 +25,7 @@ from simcluster.models.apps.stores.mysql.mysqlscripts import statements
 from simcluster.models.apps.stores.mysql.mysqlsessions import Thread, threads
 from simcluster.models.apps.stores.mysql.mysqltables import stamp, tables_of
 from simcluster.models.apps.stores.mysql.mysqlvariables import (
+    default_of,
     kind_of,
     normal,
     refused_value,
@@ -39,7 +40,7 @@ from simcluster.models.apps.stores.sql.tables import Refused, Table, Unsupported
 from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.mysql.mysqld import MysqldProgram
+    from simcluster.models.apps.stores.mysql.mysqlserver import MysqlServer
 
 #: Statements about rows, and the table they are about.
 _TARGET = re.compile(
@@ -60,7 +61,7 @@ class MysqlShell:
         program, contents: the server and what it keeps; user: who asks; database: in which; own: session variables.
     """
 
-    def __init__(self, program: MysqldProgram, user: str, database: str, origin: str = "localhost") -> None:
+    def __init__(self, program: MysqlServer, user: str, database: str, origin: str = "localhost") -> None:
         self.program = program
         self.user = user
         self.database = database
@@ -311,7 +312,7 @@ class MysqlShell:
         if whole and not (account is not None and account.superuser):
             raise denied("SUPER" if release(program) < (8, 0) else "SUPER or SYSTEM_VARIABLES_ADMIN")
         if value.lower() == "default":
-            value = program.usual_setting(key)
+            value = default_of(key)
         elif refused_value(key, value):
             if normal(key, "1") == "ON":
                 raise MysqlError(1231, "42000", f"Variable '{key}' can't be set to the value of '{value}'")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from simcluster.models.apps.stores.settings import is_on, size_of
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.stores.mysql.mysqld import MysqldProgram
+    from simcluster.models.apps.stores.mysql.mysqlserver import MysqlServer
 
 #: Those a session may have a value of its own of.
 _SESSION = {
@@ -63,7 +63,7 @@ _OLD: dict[str, str | None] = {
 }  # fmt: skip
 
 
-def release(program: MysqldProgram) -> tuple[int, int]:
+def release(program: MysqlServer) -> tuple[int, int]:
     """Major and minor version: (5, 7), (8, 0), (8, 4)."""
     parts = [int(part) for part in program.version.split(".")[:2] if part.isdigit()]
     return (parts[0], parts[1] if len(parts) > 1 else 0) if parts else (8, 0)
@@ -77,7 +77,7 @@ def kind_of(name: str) -> str:
     return "session" if name == "tx_isolation" else "fixed" if name in _OLD or name.startswith("version") else ""
 
 
-def variables(program: MysqldProgram) -> dict[str, str]:
+def variables(program: MysqlServer) -> dict[str, str]:
     """Global values by name."""
     found: dict[str, str] = {**_SESSION, **_GLOBAL, **_FIXED}
     settings, spec = program.settings, program.container.spec
@@ -128,7 +128,7 @@ def refused_value(name: str, value: str) -> bool:
     return usual.replace(".", "").isdigit() and not value.replace(".", "", 1).isdigit()
 
 
-def status(program: MysqldProgram) -> dict[str, str]:
+def status(program: MysqlServer) -> dict[str, str]:
     """Status variables by name; all of them count from the server's start."""
     counts = program.served_by_command()
     asked = sum(counts.values())  # integers
