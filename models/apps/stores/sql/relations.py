@@ -477,7 +477,7 @@ def misplaced(text: str, found: Mapping[str, Any]) -> SyntaxError:
     near, at = str(found.get("highlight") or "").strip(), len(text)
     if found and "SENTINEL" not in str(found.get("description")):
         lines, line = text.split("\n"), int(found.get("line") or 1)
-        at = sum(len(each) + 1 for each in lines[: line - 1]) + int(found.get("col") or 0) - len(near)
+        at = sum(len(each) + 1 for each in lines[: line - 1]) + int(found.get("col") or 0) - len(near)  # integers
         alias = re.search(r"\*\s+(\w+)\s+$", text[:at])  # `* form t`: a star has no alias
         near, at = (alias[1], alias.start(1)) if alias is not None else (near, at)
     elif not found:  # what is quoted does not end

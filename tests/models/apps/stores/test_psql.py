@@ -125,7 +125,7 @@ def test_long_lines_are_cut_and_the_log_names_the_statement(world: StoreBench) -
     assert "STATEMENT:  select a_long_name_that_is_not_there" in world.text()
 
 
-def test_commands_go_on_after_an_error_unless_told_to_stop(world: StoreBench) -> None:
+def test_commands_go_on_after_an_error_or_stop(world: StoreBench) -> None:
     on = ran(world, "-tA", "-c", "select * from nope", "-c", "select 1")
     assert (on.stdout, on.code) == ("1\n", 0)
     assert ran(world, "-tA", "-c", "select 1", "-c", "select * from nope").code == 1
