@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simcluster.models.apps.stores.mongo import mongoclient
-from simcluster.models.apps.stores.mysql import mysqlshell
+from simcluster.models.apps.stores.mysql import mysqlclient
 from simcluster.models.apps.stores.postgres import psqlclient
 from simcluster.models.apps.stores.redis import rediscli
 from simcluster.models.machine.container import Container
@@ -36,7 +36,7 @@ class ClientShell(ShellProgram):
             case "mongod":
                 return mongoclient.run(self.container, None, argv, stdin, legacy=True)
             case "mysqld":
-                return mysqlshell.run(self.container, None, argv, stdin)
+                return mysqlclient.run(self.container, None, argv, stdin)
             case "redis":
                 return rediscli.run(self.container, None, argv)
         return None

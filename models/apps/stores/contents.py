@@ -21,7 +21,10 @@ class Database:
         size: bytes now; `grown` those that inserts have added.
         documents: rows or documents, as counted by commands.
         relations: small tables that people have made; collections: documents that they have inserted.
+        schemas: of a PostgreSQL database: those that people have made.
     """
+
+    schemas: tuple[str, ...] = ()
 
     def __init__(self, name: str, number: int, described: DataSet) -> None:
         self.name = name

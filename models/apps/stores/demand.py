@@ -55,6 +55,8 @@ class DataSet(Part):
         document: bytes of one document, row or value.
         tables: collections or tables.
         key: field or column by which documents are looked up.
+        columns: of a relational store: table -> its columns as CREATE TABLE has them in its parentheses, tables that
+            others refer to first.
     """
 
     size: Bytes = 64 << 20
@@ -64,6 +66,7 @@ class DataSet(Part):
     document: Annotated[Bytes, Field(gt=0)] = 1 << 10
     tables: tuple[str, ...] = ("data",)
     key: str = "_id"
+    columns: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _hot_is_inside(self) -> DataSet:

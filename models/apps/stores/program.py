@@ -80,6 +80,7 @@ class StoreProgram(CountingProgram):
         """Configure, then as every server."""
         self.connections = {}
         self._holders: dict[tuple[str, str, str], Container] = {}
+        self._since: dict[tuple[str, str, str], int] = {}
         self.slow_log = self.container.log if self.tells_in_log else LogFile()
         self._announced = 0
         self._slow, self._lasting = RequestWriter(self.slow_log, mix(self._key, 1)), False
@@ -343,7 +344,18 @@ class StoreProgram(CountingProgram):
         if self.open_connections() + POOL > most:
             return False
         self.connections[caller.identity], self._holders[caller.identity] = POOL, caller.container
+        self._since[caller.identity] = self.container.sim.now
         return True
+
+    def holder_of(self, identity: tuple[str, str, str]) -> Container | None:
+        """The container that holds a caller's connections."""
+        return self._holders.get(identity)
+
+    def connected_ns(self, identity: tuple[str, str, str]) -> int:
+        """When a caller's connections were opened: not before it and the store were there."""
+        holder = self._holders.get(identity)
+        begun = [self._since.get(identity, 0), self.container.started_ns]
+        return max(begun if holder is None else [*begun, holder.started_ns])
 
     def open_connections(self) -> int:
         """Connections of callers, their pools growing with what is under way, and sessions of people."""

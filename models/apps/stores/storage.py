@@ -346,7 +346,8 @@ class Storage:
         self.contents.log_bytes = max(0, self.contents.log_bytes - written)
         self.contents.checkpoint_ns = self._last_ns = now_ns
         self.totals["checkpoints"] += 1
-        spent = max(now_ns - begun, int(share.write.mean_ns * self._written / self.rules.page / self.rules.depth))
+        lasted = min(now_ns - begun, self.rules.spread_ns + SECOND)  # idle time that was skipped is none of it
+        spent = max(lasted, int(share.write.mean_ns * self._written / self.rules.page / self.rules.depth))
         self.finished.append(Checkpoint(begun, self._written, spent, share.fsync.mean_ns, written, self._timed))
 
     def checkpoint(self, now_ns: int) -> None:

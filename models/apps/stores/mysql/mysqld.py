@@ -17,9 +17,10 @@ from simcluster.models.apps.stores.contents import Contents, Database
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.folder import DataFolder
 from simcluster.models.apps.stores.mongo.mongolog import ERRNO
-from simcluster.models.apps.stores.mysql import mysqlshell
+from simcluster.models.apps.stores.mysql import mysqlclient
+from simcluster.models.apps.stores.mysql.mysqlserver import MysqlServer
 from simcluster.models.apps.stores.pagecache import PageCache
-from simcluster.models.apps.stores.program import FAILING, StoreProgram
+from simcluster.models.apps.stores.program import FAILING
 from simcluster.models.apps.stores.settings import (
     assignments,
     file_text,
@@ -47,6 +48,7 @@ DEFAULTS = {
     "innodb_flush_log_at_trx_commit": "1",
     "innodb_redo_log_capacity": "104857600",
     "read_only": "OFF",
+    "super_read_only": "OFF",
     "port": "3306",
     "datadir": "/var/lib/mysql",
     "slow_query_log": "OFF",
@@ -70,13 +72,10 @@ class InnoDb(Storage):
         return LOG_BYTES
 
 
-class MysqldProgram(StoreProgram):
+class MysqldProgram(MysqlServer):
     """The main process of a mysql or mariadb image."""
 
-    settings: dict[str, str]
-    version = "8.4.2"
     tells_in_log = False
-    slow_queries = 0
 
     def configure(self) -> bool:
         """Arguments, variables, my.cnf of a mounted conf.d."""
@@ -92,6 +91,8 @@ class MysqldProgram(StoreProgram):
                     found = assignments(file_text(self.container, path) or "")
                     self.settings |= {key.replace("-", "_"): value for key, value in found.items()}
         self.settings |= {k.replace("-", "_"): v for k, v in options_of(words).items() if k}
+        self.named = {key: value for key, value in self.settings.items() if key not in DEFAULTS}
+        self.logins = {}
         self._ports = {number_of(self.settings["port"], 3306): None}
         self.folder = DataFolder(self.container, self.settings["datadir"], "mysqld")
         return True
@@ -306,16 +307,14 @@ class MysqldProgram(StoreProgram):
             return f"Error 1045 (28000): Access denied for user '{user}'@'{address}' (using password: {used})"
         if database and database not in self.contents.databases:
             return f"Error 1049 (42000): Unknown database '{database}'"
-        if self.io_of(call).writes and is_on(self.settings["read_only"]) and not (account and account.superuser):
+        self.logins[caller.identity] = (user, database)
+        option = self.read_only_for(superuser=account is not None and account.superuser)
+        if option and self.io_of(call).writes:
             return (
-                "Error 1290 (HY000): The MySQL server is running with the --read-only option so it cannot execute this "
+                f"Error 1290 (HY000): The MySQL server is running with the {option} option so it cannot execute this "
                 "statement"
             )
         return ""
-
-    def has_spare(self) -> bool:
-        """Whether the one connection beyond `max_connections`, which is kept for a superuser, is free."""
-        return True
 
     def print_refusal(self, user: str, database: str, why: str, caller: Server) -> None:
         """The log's line (at log_error_verbosity 3)."""
@@ -332,4 +331,4 @@ class MysqldProgram(StoreProgram):
 
     def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """The same with statements on standard input."""
-        return mysqlshell.run(self.container, self, argv, stdin)
+        return mysqlclient.run(self.container, self, argv, stdin)

@@ -11,6 +11,16 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from simcluster.models.apps.stores.postgres.pgcatalog import (
+    SYSTEM,
+    Relation,
+    definition,
+    indexes_of,
+    relations_of,
+    schemas_of,
+    type_of,
+)
+from simcluster.models.apps.stores.sql.clientports import port_of
 from simcluster.models.apps.stores.sql.sqlfunctions import constant, instant
 from simcluster.models.apps.stores.sql.tables import Column, Refused, Table
 
@@ -20,7 +30,8 @@ if TYPE_CHECKING:
 Value = Any
 _WHOLE = ("pid", "backend_xid", "oid", "numbackends", "datconnlimit", "rolconnlimit", "n_live_tup", "n_dead_tup",
           "seq_scan", "xact_commit", "xact_rollback", "blks_read", "blks_hit", "deadlocks", "reltuples",
-          "relpages", "datid", "usesysid", "client_port", "relation_oid", "idx_scan", "database")  # fmt: skip
+          "relpages", "datid", "usesysid", "client_port", "relation_oid", "idx_scan", "database", "nspowner",
+          "ordinal_position")  # fmt: skip
 #: Name of a view -> its columns.
 _COLUMNS = {
     "pg_stat_activity": "datid datname pid leader_pid usesysid usename application_name client_addr client_hostname "
@@ -32,6 +43,12 @@ _COLUMNS = {
     "pg_roles": "rolname rolsuper rolinherit rolcreaterole rolcreatedb rolcanlogin rolreplication rolconnlimit oid",
     "pg_user": "usename usesysid usecreatedb usesuper userepl usebypassrls passwd valuntil useconfig",
     "pg_tables": "schemaname tablename tableowner tablespace hasindexes hasrules hastriggers rowsecurity",
+    "pg_namespace": "oid nspname nspowner nspacl",
+    "pg_indexes": "schemaname tablename indexname tablespace indexdef",
+    "information_schema.schemata": "catalog_name schema_name schema_owner",
+    "information_schema.tables": "table_catalog table_schema table_name table_type",
+    "information_schema.columns": "table_catalog table_schema table_name column_name ordinal_position column_default "
+    "is_nullable data_type",
     "pg_settings": "name setting unit category short_desc context vartype source boot_val reset_val pending_restart",
     "pg_class": "oid relname relnamespace relkind relpages reltuples",
     "pg_stat_user_tables": "relid schemaname relname seq_scan idx_scan n_live_tup n_dead_tup last_vacuum last_analyze",
@@ -41,7 +58,7 @@ _COLUMNS = {
 
 def views_in(text: str) -> list[str]:
     """The views that a statement names."""
-    return [name for name in _COLUMNS if re.search(rf"\b{name}\b", text)]
+    return [name for name in _COLUMNS if re.search(rf"\b{re.escape(name)}\b", text)]
 
 
 def tables(program: PostgresProgram, database: str, names: Iterable[str], asked: tuple[str, str]) -> dict[str, Table]:
@@ -56,7 +73,9 @@ def tables(program: PostgresProgram, database: str, names: Iterable[str], asked:
                        for each in _COLUMNS[name].split()], ())  # fmt: skip
         empty = dict.fromkeys(_COLUMNS[name].split())
         table.rows = [{**empty, **row} for row in _rows(name, program, database, asked)]
-        made[name] = table
+        schema, _, short = name.rpartition(".")
+        table.schema = schema or "pg_catalog"
+        made[short] = table
     return made
 
 
@@ -78,13 +97,64 @@ def _rows(name: str, program: PostgresProgram, database: str, asked: tuple[str, 
             return _database_statistics(program)
         case "pg_settings":
             return _settings(program)
-    names = _tables_of(program, database)
-    if name == "pg_class":
-        return [{"oid": 16_384 + at, "relname": each, "relnamespace": 2200, "relkind": "r"}
-                for at, each in enumerate(names)]  # fmt: skip
-    fixed = {"schemaname": "public", "tableowner": program.root, "hasindexes": True, "hasrules": False,
-             "hastriggers": False, "rowsecurity": False}  # fmt: skip
-    return [{**fixed, "tablename": each} for each in names]
+        case "pg_class":
+            return _classes(program, database)
+        case "pg_namespace":
+            return _namespaces(program, database)
+        case "pg_indexes":
+            return [{"schemaname": each.schema, "tablename": each.table, "indexname": each.name,
+                     "indexdef": definition(each)}
+                    for one in _relations(program, database) for each in indexes_of(one)]  # fmt: skip
+        case "pg_tables":
+            return [{"schemaname": each.schema, "tablename": each.name, "tableowner": program.root, "hasrules": False,
+                     "hasindexes": bool(indexes_of(each)), "hastriggers": bool(each.table.references),
+                     "rowsecurity": False} for each in _relations(program, database)]  # fmt: skip
+    return _information(name.partition(".")[2], program, database)
+
+
+def _relations(program: PostgresProgram, database: str) -> list[Relation]:
+    assert program.contents is not None
+    return relations_of(program.contents.databases[database])
+
+
+def _namespaces(program: PostgresProgram, database: str) -> list[dict[str, Value]]:
+    assert program.contents is not None
+    fixed = {"pg_toast": 99, "pg_catalog": 11, "public": 2200, "information_schema": 13_000}
+    own = schemas_of(program.contents.databases[database])
+    return [{"oid": fixed.get(each, 16_390 + at), "nspname": each, "nspowner": 6171 if each == "public" else 10}
+            for at, each in enumerate((*SYSTEM, *own))]  # fmt: skip
+
+
+def _classes(program: PostgresProgram, database: str) -> list[dict[str, Value]]:
+    spaces = {each["nspname"]: each["oid"] for each in _namespaces(program, database)}
+    found = []
+    for each in _relations(program, database):
+        row = {"relnamespace": spaces[each.schema], "relpages": 0, "reltuples": -1}
+        found.append({**row, "oid": 16_384 + 10 * each.number, "relname": each.name, "relkind": "r"})
+        found += [{**row, "oid": 16_385 + 10 * each.number + at, "relname": index.name, "relkind": "i"}
+                  for at, index in enumerate(indexes_of(each))]  # fmt: skip
+    return found
+
+
+def _information(name: str, program: PostgresProgram, database: str) -> list[dict[str, Value]]:
+    """Views of information_schema."""
+    if name == "schemata":
+        return [{"catalog_name": database, "schema_name": each["nspname"],
+                 "schema_owner": "pg_database_owner" if each["nspname"] == "public" else program.root}
+                for each in _namespaces(program, database)]  # fmt: skip
+    tables = [
+        {"table_catalog": database, "table_schema": each.schema, "table_name": each.name, "table_type": "BASE TABLE"}
+        for each in _relations(program, database)
+    ]
+    if name == "tables":
+        return tables
+    return [
+        {**row, "column_name": column.name, "ordinal_position": at, "column_default": column.default,
+         "is_nullable": "NO" if column.required or column.name in each.table.key else "YES",
+         "data_type": type_of(column).partition("(")[0]}
+        for row, each in zip(tables, _relations(program, database), strict=True)
+        for at, column in enumerate(each.table.columns, 1)
+    ]  # fmt: skip
 
 
 def _settings(program: PostgresProgram) -> list[dict[str, Value]]:
@@ -100,21 +170,28 @@ def _activity(program: PostgresProgram, database: str, user: str, query: str) ->
     rows: list[dict[str, Value]] = []
     began = instant(program.container.started_ns)
     number = _numbers(program)
-    for (_, pod, _), count in program.connections.items():
+    roles = {each["rolname"]: each["oid"] for each in _roles(program)}
+    now = instant(program.container.sim.now)
+    for identity, count in program.connections.items():
+        holder = program.holder_of(identity)
+        called, base = program.logins.get(identity, ("", ""))
+        base, called = base or database, called or program.root
+        opened = instant(program.connected_ns(identity))
         for at in range(count):
             rows.append({
-                "datid": number.get(database), "datname": database, "pid": 100 + len(rows), "usename": program.root,
-                "usesysid": 10, "application_name": "", "client_addr": None, "client_hostname": pod,
-                "client_port": 40_000 + at, "backend_start": began, "state": "idle", "wait_event_type": "Client",
-                "wait_event": "ClientRead", "state_change": began, "query_start": began, "query": "",
-                "backend_type": "client backend"})  # fmt: skip
+                "datid": number.get(base), "datname": base, "pid": 100 + len(rows), "usename": called,
+                "usesysid": roles.get(called), "application_name": "",
+                "client_addr": None if holder is None else holder.sandbox.address,
+                "client_port": port_of("/".join(identity), at), "backend_start": opened, "state": "idle",
+                "wait_event_type": "Client", "wait_event": "ClientRead", "state_change": now, "query_start": now,
+                "query": "", "backend_type": "client backend"})  # fmt: skip
     for session in program.sessions.values():
         rows.append(_session(session, number))
-    now = instant(program.container.sim.now)
     rows.append({
         "datid": number.get(database), "datname": database, "pid": program.next_pid + 1, "usename": user,
-        "usesysid": 10, "application_name": "psql", "client_port": -1, "backend_start": now, "xact_start": now,
-        "query_start": now, "state_change": now, "state": "active", "query": query, "backend_type": "client backend",
+        "usesysid": roles.get(user), "application_name": "psql", "client_port": -1, "backend_start": now,
+        "xact_start": now, "query_start": now, "state_change": now, "state": "active", "query": query,
+        "backend_type": "client backend",
     })  # fmt: skip
     kinds = ("checkpointer", "background writer", "walwriter", "autovacuum launcher", "logical replication launcher")
     events = ("CheckpointerMain", "BgwriterMain", "WalWriterMain", "AutovacuumMain", "LogicalLauncherMain")
@@ -172,20 +249,13 @@ def _users(program: PostgresProgram) -> list[dict[str, Value]]:
              "passwd": "********"} for role in _roles(program) if role["rolcanlogin"]]  # fmt: skip
 
 
-def _tables_of(program: PostgresProgram, database: str) -> list[str]:
-    assert program.contents is not None
-    found = program.contents.databases[database]
-    return sorted([*(name.rpartition(".")[2] for name in found.described.tables), *found.relations])
-
-
 def _statistics(program: PostgresProgram, database: str) -> list[dict[str, Value]]:
     assert program.contents is not None
     found = program.contents.databases[database]
-    each = found.documents // max(1, len(found.described.tables))
-    rows = [(name.rpartition(".")[2], each) for name in found.described.tables]
-    rows += [(name, len(table.rows)) for name, table in found.relations.items()]
-    return [{"relid": 16_384 + at, "schemaname": "public", "relname": name, "seq_scan": 0, "idx_scan": 0,
-             "n_live_tup": count, "n_dead_tup": 0} for at, (name, count) in enumerate(rows)]  # fmt: skip
+    many = found.documents // max(1, len(found.described.tables))
+    return [{"relid": 16_384 + 10 * each.number, "schemaname": each.schema, "relname": each.name, "seq_scan": 0,
+             "idx_scan": 0, "n_live_tup": len(each.table.rows) if each.name in found.relations else many,
+             "n_dead_tup": 0} for each in relations_of(found)]  # fmt: skip
 
 
 def _database_statistics(program: PostgresProgram) -> list[dict[str, Value]]:

@@ -43,6 +43,8 @@ SEGMENT = 16 << 20
 CONTROL = "global/pg_control"
 #: Replay of WAL runs at about so many bytes a second once its pages are read.
 REPLAY_BYTES_PER_S = 80 << 20
+#: The checkpointer naps for a tenth of a second after each page at most (CheckpointWriteDelay).
+NAP_NS = SECOND // 10
 #: A lock that nobody lets go keeps callers longer than they have patience.
 HELD_NS = 120 * SECOND
 #: Errors of blocks printed in one tick.
@@ -117,6 +119,12 @@ class HeapStorage(Storage):
         """Segments of 16 MB."""
         return SEGMENT
 
+    def _begin(self, now_ns: int, timed: bool) -> None:
+        """Few pages are written in less time than a checkpoint may take."""
+        super()._begin(now_ns, timed)
+        lasts = min(self.rules.spread_ns, max(1, int(self._written / self.rules.page)) * NAP_NS)
+        self._rate = {name: left * SECOND / max(1, lasts) for name, left in self._left.items()}
+
 
 class PostgresProgram(StoreProgram):
     """The postmaster and its children as one process."""
@@ -126,6 +134,8 @@ class PostgresProgram(StoreProgram):
     POSTMASTER = ("max_connections", "shared_buffers", "port", "wal_level", "superuser_reserved_connections")
     settings: dict[str, str]
     sessions: dict[int, Session]
+    #: As whom callers have connected, and to which database.
+    logins: dict[tuple[str, str, str], tuple[str, str]]
     version = "17.6"
     checkpointing = False
     _redone = ""
@@ -135,7 +145,7 @@ class PostgresProgram(StoreProgram):
         """Arguments, variables and postgresql.conf."""
         spec = self.container.spec
         self.version = _version_of(spec.image)
-        self.sessions = {}
+        self.sessions, self.logins = {}, {}
         options = options_of(tuple(w for w in (*spec.command, *spec.args) if w != "postgres"))
         path = options.pop("config_file", options.pop("config-file", ""))
         text = file_text(self.container, path) if path else None
@@ -236,6 +246,7 @@ class PostgresProgram(StoreProgram):
             self.container.exit(1)
             return None
         contents = Contents("postgres", self.version.split(".")[0])
+        contents.checkpoint_ns = self.container.sim.now
         root = Account(self.root, password)
         root.superuser = True
         contents.accounts.add(root)
@@ -508,6 +519,7 @@ class PostgresProgram(StoreProgram):
             why = self.login(user, password, database)
             if why:
                 return why
+        self.logins[caller.identity] = (user, database)
         table = io.table or (self.first_table(io.data) if io.data else "")
         if account is not None and not account.superuser:
             revoked = account.settings.get(f"revoked {table.rpartition('.')[2]}", "")

@@ -50,7 +50,11 @@ def run(container: Container, own: PostgresProgram | None, argv: tuple[str, ...]
         return clients.failed(f"psql: error: {where} failed: {why}", 2)
     if "-l" in rest or "--list" in rest:
         rest = [*(word for word in rest if word not in ("-l", "--list")), "-c", "\\l"]
-    shell = Psql(server, user, database)
+    at = ""
+    if place.host:
+        shown = f' (address "{there.address}")' if place.host != there.address else ""
+        at = f'on host "{place.host}"{shown} at port "{port}"'
+    shell = Psql(server, user, database, at)
     return shell.run((*rest, "-U", user, "-d", database), stdin)
 
 

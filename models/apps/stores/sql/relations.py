@@ -9,7 +9,6 @@ Everything else raises `Unsupported` with its name.
 from __future__ import annotations
 
 import importlib
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -17,8 +16,10 @@ from operator import itemgetter
 from typing import Any
 
 from simcluster.models.apps.stores.sql.definitions import Promises, passing, sqlglot
-from simcluster.models.apps.stores.sql.sqlfunctions import FUNCTIONS, added, constant, extracted, interval, truncated
-from simcluster.models.apps.stores.sql.sqloperators import ARITHMETIC, OPERATORS, order_of, same, text_of
+from simcluster.models.apps.stores.sql.expressions import BROKEN, WHOLE, Expressions, clause_of, place_of
+from simcluster.models.apps.stores.sql.selectlists import typed
+from simcluster.models.apps.stores.sql.sqlfunctions import FUNCTIONS, constant
+from simcluster.models.apps.stores.sql.sqloperators import order_of, text_of
 from simcluster.models.apps.stores.sql.tables import (
     Column,
     Refused,
@@ -38,8 +39,6 @@ from simcluster.models.apps.stores.sql.tables import (
 
 #: Rows of one table, of one join, characters of one statement: beyond that it is no work by hand.
 ROWS_MAX, JOINED_MAX, TEXT_MAX = 10_000, 100_000, 100_000
-_WHOLE = ("INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT", "SERIAL", "BIGSERIAL", "SMALLSERIAL")
-_BROKEN = ("DECIMAL", "DOUBLE", "FLOAT", "REAL", "NUMERIC")
 _COUNTED = ("SERIAL", "BIGSERIAL", "SMALLSERIAL")
 
 
@@ -52,7 +51,7 @@ class Result:
         self.verb, self.heads, self.rows, self.count = verb, list(heads), list(rows), count
 
 
-class Relations:
+class Relations(Expressions):
     """Evaluates statements over the tables of one database.
 
     Args:
@@ -78,6 +77,7 @@ class Relations:
         self._tables = tables
         self._dialect = dialect
         self._now = now
+        self._typed: list[str] = []  # what the list of a SELECT is called in MySQL
 
     def execute(self, text: str) -> Result:
         """One statement. Raises Refused, Unsupported, SyntaxError (with the text near which it is)."""
@@ -86,11 +86,10 @@ class Relations:
         errors = importlib.import_module("sqlglot.errors")
         try:
             tree = sqlglot().parse_one(text, read=self._dialect)
+            self._typed = typed(text) if self._dialect == "mysql" else []
             return self._statement(tree)
         except errors.SqlglotError as error:
-            found = getattr(error, "errors", None) or [{}]
-            near = str(found[0].get("highlight") or "").strip() or text.rsplit(maxsplit=1)[-1]
-            raise SyntaxError(near) from None
+            raise misplaced(text, (getattr(error, "errors", None) or [{}])[0]) from None
         except (AttributeError, KeyError, IndexError, ValueError):
             raise Unsupported("this form of statement") from None  # a tree of a shape that is not looked at here
         except (RecursionError, ZeroDivisionError, OverflowError, TypeError) as error:
@@ -118,7 +117,7 @@ class Relations:
         exp, kind = sqlglot().exp, str(tree.args.get("kind") or "").upper()
         if kind == "INDEX":
             index = tree.this
-            table = self._table(index.args["table"].name)
+            table = self._table(index.args["table"])
             columns = tuple(each.this.name for each in index.find_all(exp.Ordered))
             table.known(columns)
             name = index.name or f"{index.args['table'].name}_{'_'.join(columns)}_idx"
@@ -153,6 +152,7 @@ class Relations:
             made.known(columns)
         for reference in made.references:
             vet_reference(self._tables, made, name, reference)
+        made.schema = tree.this.find(exp.Table).db or "public"
         self._tables[name] = made
         return Result("CREATE TABLE")
 
@@ -195,8 +195,9 @@ class Relations:
 
     def _truncate(self, tree: Any) -> Result:
         names = [each.name for each in tree.expressions]
+        for each in tree.expressions:
+            self._table(each)
         for name in names:
-            self._table(name)
             user = referring(self._tables, name)
             if user is not None and user[0] not in names:
                 raise Refused("table not to empty", name, *user)
@@ -206,19 +207,24 @@ class Relations:
 
     # Changes.
 
-    def _table(self, name: str) -> Table:
-        found = self._tables.get(name)
-        if found is None:
-            raise Refused("no table", name)
+    def _table(self, node: Any) -> Table:
+        """The table that a node names. Raises Refused."""
+        found = self._tables.get(node.name)
+        if found is None or (node.db and self._dialect == "postgres" and node.db != found.schema):
+            shown = f"{node.db}.{node.name}" if node.db and self._dialect == "postgres" else node.name
+            raise Refused("no table", shown, at=place_of(node))
         return found
 
     def _insert(self, tree: Any) -> Result:
         exp, target = sqlglot().exp, tree.this
         named = isinstance(target, exp.Schema)
-        table = self._table((target.this if named else target).name)
+        table = self._table(target.this if named else target)
         if tree.args.get("conflict") or tree.args.get("overwrite") or tree.args.get("ignore"):
             raise Unsupported("INSERT with a conflict clause")
         names = [each.name for each in target.expressions] if named else [each.name for each in table.columns]
+        for each in target.expressions if named else ():
+            if table.column(each.name) is None:
+                raise Refused("no field", each.name, target.this.name, at=place_of(each))
         source = tree.expression
         if isinstance(source, exp.Select):
             given: list[list[Value]] = [list(row) for row in self._select(source).rows]
@@ -248,9 +254,6 @@ class Relations:
         if len(values) > len(names):
             raise Refused("too many values")
         given = dict(zip(names, values, strict=False))
-        for name in given:
-            if table.column(name) is None:
-                raise Refused("no column", name)
         row: Row = {}
         for column in table.columns:
             value = given.get(column.name, _DEFAULT)
@@ -269,9 +272,9 @@ class Relations:
             return None
         kind = column.kind.partition("(")[0].upper()
         try:
-            if kind in _WHOLE:
+            if kind in WHOLE:
                 return round(float(value)) if isinstance(value, str | float) else int(value)
-            if kind in _BROKEN:
+            if kind in BROKEN:
                 return float(value)
         except (ValueError, OverflowError):
             raise Refused("wrong value", column.kind.lower(), str(value), column.name) from None
@@ -288,7 +291,7 @@ class Relations:
         vet_row(self._tables, table, row, others, key)
 
     def _update(self, tree: Any) -> Result:
-        table, condition = self._table(tree.this.name), tree.args.get("where")
+        table, condition = self._table(tree.this), tree.args.get("where")
         changed = 0
         for place, row in enumerate(table.rows):
             if condition is not None and not self._value(condition.this, row):
@@ -297,7 +300,7 @@ class Relations:
             for each in tree.expressions:
                 column = table.column(each.this.name)
                 if column is None:
-                    raise Refused("no column", each.this.name)
+                    raise Refused("no field", each.this.name, tree.this.name, at=place_of(each.this))
                 fresh[column.name] = self._fitting(column, self._value(each.expression, row))
             if fresh != row:
                 self._vet(table, fresh, table.rows[:place] + table.rows[place + 1 :])
@@ -307,7 +310,7 @@ class Relations:
         return Result("UPDATE", count=changed)
 
     def _delete(self, tree: Any) -> Result:
-        table, condition = self._table(tree.this.name), tree.args.get("where")
+        table, condition = self._table(tree.this), tree.args.get("where")
         kept, gone = list[Row](), list[Row]()
         for row in table.rows:
             (kept if condition is not None and not self._value(condition.this, row) else gone).append(row)
@@ -334,11 +337,13 @@ class Relations:
         if tree.find(exp.Subquery, exp.Window, exp.Exists) is not None:
             raise Unsupported("subqueries and windows")
         rows, every = self._source(tree)
+        self._vet_columns(tree, every)
         condition = tree.args.get("where")
         if condition is not None:
             rows = [row for row in rows if self._value(condition.this, row)]
         shown = [part for each in tree.expressions for part in self._star(each, every)]
-        heads = [self._head(each) for each in shown]
+        texts = self._typed if len(self._typed) == len(tree.expressions) == len(shown) else [""] * len(shown)
+        heads = [self._head(each, text) for each, text in zip(shown, texts, strict=True)]
         group, having = tree.args.get("group"), tree.args.get("having")
         if group is not None or having is not None or any(each.find(exp.AggFunc) for each in shown):
             keys = group.expressions if group is not None else []
@@ -384,12 +389,28 @@ class Relations:
         body.set("with_" if tree.args.get("with_") else "with", None)
         return inner._select(body)
 
-    def _head(self, node: Any) -> str:
+    def _vet_columns(self, tree: Any, every: list[str]) -> None:
+        """All columns that a SELECT names must be there, whether it has rows or not. Raises Refused."""
         exp = sqlglot().exp
+        names = dict.fromkeys(_both(every))
+        called = {each.alias.lower() for each in tree.expressions if isinstance(each, exp.Alias)}
+        sources = {name.partition(".")[0].lower() for name in every}
+        for node in tree.find_all(exp.Column):
+            if isinstance(node.this, exp.Star) or node.find_ancestor(exp.Select) is not tree:
+                continue
+            if node.table and node.table.lower() not in sources:
+                raise Refused("no source", node.table, node.name, at=place_of(node), clause=clause_of(node))
+            if node.table or node.name.lower() not in called:
+                self._known(node, names)
+
+    def _head(self, node: Any, text: str = "") -> str:
+        exp = sqlglot().exp
+        if isinstance(node, exp.Column) and self._dialect == "postgres" and not node.this.quoted:
+            return str(node.name).lower()
         if isinstance(node, exp.Alias | exp.Column):
             return str(node.alias_or_name)
         if self._dialect == "mysql":
-            return str(node.sql(dialect="mysql"))
+            return str(node.this) if isinstance(node, exp.Literal) else text or str(node.sql(dialect="mysql"))
         if isinstance(node, exp.Anonymous):
             return str(node.name).lower()
         if isinstance(node, exp.Cast | exp.Filter) and not isinstance(node.this, exp.Literal):
@@ -425,7 +446,7 @@ class Relations:
     def _rows_of(self, node: Any) -> tuple[list[Row], list[str]]:
         if not isinstance(node, sqlglot().exp.Table):
             raise Unsupported("such a source of rows")
-        table, called = self._table(node.name), node.alias_or_name
+        table, called = self._table(node), node.alias_or_name
         names = [f"{called}.{column.name}" for column in table.columns]
         return [{**row, **{f"{called}.{key}": value for key, value in row.items()}} for row in table.rows], names
 
@@ -447,134 +468,26 @@ class Relations:
             return next((each.this for each in shown if isinstance(each, exp.Alias) and each.alias == node.name), node)
         return node
 
-    # Expressions.
-
-    def _value(self, node: Any, row: Row, members: list[Row] | None = None) -> Value:
-        exp = sqlglot().exp
-        if isinstance(node, exp.Alias | exp.Paren):
-            return self._value(node.this, row, members)
-        if isinstance(node, exp.Literal):
-            text = str(node.this)
-            return text if node.is_string else int(text) if text.isdigit() and len(text) < 100 else float(text)
-        if isinstance(node, exp.RawString):
-            return str(node.this)
-        if isinstance(node, exp.Null):
-            return None
-        if isinstance(node, exp.Filter):
-            kept = [each for each in members or [] if self._value(node.expression.this, each)]
-            return self._value(node.this, row, kept)
-        if isinstance(node, exp.Boolean):
-            return bool(node.this)
-        if isinstance(node, exp.Column):
-            name = f"{node.table}.{node.name}" if node.table else node.name
-            if name not in row:
-                raise Refused("no column", name)
-            return row[name]
-        if isinstance(node, exp.AggFunc):
-            return self._aggregate(node, members or [])
-        if isinstance(node, exp.And | exp.Or):
-            left, right = (self._value(each, row, members) for each in (node.left, node.right))
-            return (left and right) if isinstance(node, exp.And) else (left or right)
-        if isinstance(node, exp.Case):
-            for each in node.args["ifs"]:
-                asked = self._value(each.this, row, members)
-                if asked == self._value(node.this, row, members) if node.this is not None else asked:
-                    return self._value(each.args["true"], row, members)
-            default = node.args.get("default")
-            return None if default is None else self._value(default, row, members)
-        return self._applied(node, row, members)
-
-    def _applied(self, node: Any, row: Row, members: list[Row] | None) -> Value:
-        exp = sqlglot().exp
-        if isinstance(node, exp.CurrentTimestamp | exp.CurrentDate):
-            return self._now if isinstance(node, exp.CurrentTimestamp) else self._now[:10]
-        if isinstance(node, exp.Coalesce):
-            every = [self._value(each, row, members) for each in (node.this, *node.expressions)]
-            return next((each for each in every if each is not None), None)
-        if isinstance(node, exp.In):
-            this = self._value(node.this, row, members)
-            if node.args.get("query") is not None:
-                raise Unsupported("subqueries")
-            return (
-                None if this is None else any(same(this, self._value(each, row, members)) for each in node.expressions)
-            )
-        if isinstance(node, exp.Between):
-            low, high = (self._value(node.args[each], row, members) for each in ("low", "high"))
-            this = self._value(node.this, row, members)
-            return None if None in (this, low, high) else order_of(low) <= order_of(this) <= order_of(high)
-        if isinstance(node, exp.Is):
-            this, other = self._value(node.this, row, members), self._value(node.expression, row, members)
-            holds = this is other if other is None or isinstance(other, bool) else this == other
-            return holds != bool(node.args.get("negate"))
-        if isinstance(node, exp.Cast):
-            return self._cast(self._value(node.this, row, members), str(node.to.this.value))
-        if isinstance(node, exp.Interval):
-            made = interval(text_of(self._value(node.this, row, members)), node.args["unit"].name if node.unit else "")
-            if made is None:
-                raise Refused("wrong value", "interval", node.this.name, "")
-            return made
-        if isinstance(node, exp.Extract):
-            return extracted(node.name.upper(), self._value(node.expression, row, members))
-        if isinstance(node, exp.TimestampTrunc | exp.DateTrunc):
-            return truncated(node.args["unit"].name, self._value(node.this, row, members))
-        if isinstance(node, exp.Concat):
-            every = [self._value(each, row, members) for each in node.expressions]
-            return "".join(text_of(each) for each in every if each is not None)
-        name = node.name.lower() if isinstance(node, exp.Anonymous) else node.key
-        applied = OPERATORS.get(node.key) or self._functions.get(name)
-        if applied is None and isinstance(node, exp.Anonymous) and not name.startswith("pg_"):
-            raise Refused("no function", f"{name}({', '.join(['unknown'] * len(node.expressions))})")
-        if applied is None:
-            raise Unsupported((node.name or node.key).upper())
-        given = node.expressions if isinstance(node, exp.Anonymous) else node.iter_expressions()
-        arguments = [self._value(each, row, members) for each in given]
-        if any(each is None for each in arguments):
-            return None
-        if isinstance(node, exp.Add | exp.Sub) and any(isinstance(each, str) for each in arguments):
-            moved = added(arguments[0], arguments[1], 1 if isinstance(node, exp.Add) else -1)
-            if moved is not None:
-                return moved
-        if node.key in ARITHMETIC and any(isinstance(each, str) for each in arguments):
-            raise Refused("types")
-        value = applied(*arguments)
-        if isinstance(value, int) and abs(value) >= 1 << 63:
-            raise Refused("range")
-        return value
-
-    def _cast(self, value: Value, kind: str) -> Value:
-        if value is None:
-            return None
-        try:
-            return int(float(value)) if kind in _WHOLE else float(value) if kind in _BROKEN else text_of(value)
-        except (ValueError, OverflowError):
-            raise Refused("wrong value", kind.lower(), str(value), "") from None
-
-    def _aggregate(self, node: Any, members: list[Row]) -> Value:
-        exp, this = sqlglot().exp, node.this
-        if isinstance(node, exp.Count) and (this is None or isinstance(this, exp.Star | exp.Literal)):
-            return len(members)
-        unlike = isinstance(this, exp.Distinct)
-        inner = this.expressions[0] if unlike else this
-        values = [value for value in (self._value(inner, row) for row in members) if value is not None]
-        if unlike:
-            values = list({order_of(value): value for value in values}.values())
-        if isinstance(node, exp.Count):
-            return len(values)
-        if not values:
-            return None
-        if isinstance(node, exp.Sum | exp.Avg):
-            whole = all(isinstance(each, int) for each in values)
-            total = sum(values) if whole else math.fsum(values)  # integers
-            return total if isinstance(node, exp.Sum) else total / len(values)
-        if isinstance(node, exp.GroupConcat):
-            sign = node.args.get("separator")
-            return (str(sign.this) if sign is not None else ",").join(map(text_of, values))
-        if isinstance(node, exp.Min | exp.Max):
-            return (min if isinstance(node, exp.Min) else max)(values, key=order_of)
-        raise Unsupported(node.key.upper())
-
 
 _DEFAULT = object()
+
+
+def misplaced(text: str, found: Mapping[str, Any]) -> SyntaxError:
+    """A syntax error near the word that a parser found wrong: `offset` counts from 0; no word: the end of the text."""
+    near, at = str(found.get("highlight") or "").strip(), len(text)
+    if found and "SENTINEL" not in str(found.get("description")):
+        lines, line = text.split("\n"), int(found.get("line") or 1)
+        at = sum(len(each) + 1 for each in lines[: line - 1]) + int(found.get("col") or 0) - len(near)  # integers
+        alias = re.search(r"\*\s+(\w+)\s+$", text[:at])  # `* form t`: a star has no alias
+        near, at = (alias[1], alias.start(1)) if alias is not None else (near, at)
+    elif not found:  # what is quoted does not end
+        at = max(text.rfind("'"), text.rfind('"'), 0)
+        near = text[at:]
+    else:
+        near = ""
+    error = SyntaxError(near)
+    error.offset = at
+    return error
 
 
 def _both(names: list[str]) -> list[str]:

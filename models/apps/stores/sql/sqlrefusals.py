@@ -12,6 +12,8 @@ POSTGRES = {
     "exists": 'relation "{0}" already exists',
     "no database": 'database "{0}" does not exist',
     "no column": 'column "{0}" does not exist',
+    "no field": 'column "{0}" of relation "{1}" does not exist',
+    "no source": 'missing FROM-clause entry for table "{0}"',
     "no function": "function {0} does not exist\nHINT:  No function matches the given name and argument types. "
     "You might need to add explicit type casts.",
     "null": 'null value in column "{0}" violates not-null constraint',
@@ -39,12 +41,14 @@ POSTGRES = {
     "depth": "stack depth limit exceeded",
     "position": "ORDER BY position {0} is not in select list",
 }
-#: Number, SQLSTATE and text; `{space}` is the database.
+#: Number, SQLSTATE and text; `{space}` is the database, `{clause}` the part of the statement.
 MYSQL = {
     "no table": (1146, "42S02", "Table '{space}.{0}' doesn't exist"),
     "no table to drop": (1051, "42S02", "Unknown table '{space}.{0}'"),
     "exists": (1050, "42S01", "Table '{0}' already exists"),
-    "no column": (1054, "42S22", "Unknown column '{0}' in 'field list'"),
+    "no column": (1054, "42S22", "Unknown column '{0}' in '{clause}'"),
+    "no field": (1054, "42S22", "Unknown column '{0}' in 'field list'"),
+    "no source": (1054, "42S22", "Unknown column '{0}.{1}' in '{clause}'"),
     "no function": (1305, "42000", "FUNCTION {space}.{0} does not exist"),
     "null": (1048, "23000", "Column '{0}' cannot be null"),
     "wrong value": (1366, "HY000", "Incorrect {0} value: '{1}' for column '{2}' at row 1"),

@@ -17,12 +17,18 @@ Row = dict[str, Value]
 
 
 class Refused(Exception):
-    """The server refuses a statement: a reason such as `no table`, and its values."""
+    """The server refuses a statement: a reason such as `no table`, and its values.
 
-    def __init__(self, why: str, *values: str) -> None:
+    Attributes:
+        at: where in the statement, counted from 0, -1 if that is not known; clause: in which part of it.
+    """
+
+    def __init__(self, why: str, *values: str, at: int = -1, clause: str = "field list") -> None:
         super().__init__(why)
         self.why = why
         self.values = values
+        self.at = at
+        self.clause = clause
 
 
 class Unsupported(Exception):
@@ -54,7 +60,13 @@ class Reference(NamedTuple):
 
 
 class Table:
-    """Columns and rows."""
+    """Columns and rows.
+
+    Attributes:
+        schema: in which a PostgreSQL table lies.
+    """
+
+    schema = "public"
 
     def __init__(self, columns: list[Column], key: tuple[str, ...]) -> None:
         self.columns = columns
