@@ -105,8 +105,9 @@ class KafkaProgram(BrokerProgram):
                 timer.cancel()
 
     def leapt(self, since_ns: int) -> None:
-        """Idle time was skipped, in which its members went on asking."""
+        """Idle time was skipped, in which its members went on asking, and what was too old was deleted."""
         super().leapt(since_ns)
+        self._clean()
         for group in self.groups.values():
             group.shift(self.container.sim.now - since_ns)
 

@@ -32,6 +32,8 @@ from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.userland.outcome import Outcome
 
 DUMP = "dump.rdb"
+#: Weight of the newest tick in what INFO calls operations per second.
+_RECENT = 0.2
 #: Under which name its contents keep which commands made its keys.
 ASKED = "asked"
 APPEND = "appendonlydir/appendonly.aof.1.incr.aof"
@@ -94,7 +96,9 @@ class RedisProgram(StoreProgram):
         human: what people have set in database 0, and `others` in those of higher numbers.
         slow: commands of SLOWLOG, oldest first; slow_number: the next one's id.
         monitored_from: the first of them that the latency monitor has seen.
-        seats: since when callers are connected; next_client: the id of the next connection.
+        seats: since when callers are connected; next_client: the id of the next connection; received: how
+            many there have been.
+        commands, rate: served since the start, and a second.
         scripts: what was loaded for EVALSHA, by its digest.
     """
 
@@ -109,6 +113,7 @@ class RedisProgram(StoreProgram):
     _loading_ns = 0
     dirty = 0.0
     commands = 0.0
+    rate = 0.0
     human: RedisData
     others: dict[int, RedisData]
     tells_in_log = False
@@ -117,6 +122,7 @@ class RedisProgram(StoreProgram):
     monitored_from = 0
     seats: dict[tuple[str, str, str], Seat]
     next_client = 3
+    received = 0
     scripts: dict[str, str]
 
     def configure(self) -> bool:
@@ -319,6 +325,7 @@ class RedisProgram(StoreProgram):
         self.tell_slow(tick_ns, counts)
         models = self.io_models()
         written, changes = 0.0, 0.0
+        self.rate += _RECENT * (sum(counts) * SECOND / tick_ns - self.rate)  # integers
         for index, count in enumerate(counts):
             if count:
                 io = models[index]
@@ -474,6 +481,7 @@ class RedisProgram(StoreProgram):
         who = caller.identity
         if found and (who not in self.seats or self.seats[who].container != self.holder(who).container_id):
             self.seats[who] = Seat(self.holder(who).container_id, self.container.sim.now, self.next_client)
+            self.received += POOL
             self.next_client += 10 * POOL  # as many as its pool may grow to
         return found
 

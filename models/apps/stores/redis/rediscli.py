@@ -57,6 +57,7 @@ def run(container: Container, own: RedisProgram | None, argv: tuple[str, ...]) -
     server: RedisProgram = there.program  # type: ignore[assignment]
     warning = _WARNING if said and "--no-auth-warning" not in flags else ""
     server.next_client += 1
+    server.received += 1
     number, chosen = found.get("database", url.database or "0"), 0
     if number.isdigit() and int(number) < number_of(server.config["databases"], 16):
         chosen = int(number)
@@ -262,7 +263,9 @@ class RedisCli:
                             f"rdb_last_bgsave_status:{persisted}", "rdb_last_bgsave_time_sec:0",
                             f"aof_enabled:{int(program.config['appendonly'] == 'yes')}",
                             f"aof_last_write_status:{appended}"),
-            "STATS": ("Stats", f"total_commands_processed:{int(program.commands)}",
+            "STATS": ("Stats", f"total_connections_received:{program.received}",
+                      f"total_commands_processed:{int(program.commands)}",
+                      f"instantaneous_ops_per_sec:{int(program.rate)}",
                       f"expired_keys:{sum(one.expired for one in program.databases().values())}",  # integers
                       f"keyspace_hits:{int(keys.hits)}",
                       f"keyspace_misses:{int(keys.misses)}", f"evicted_keys:{int(keys.evicted)}",
@@ -272,9 +275,12 @@ class RedisCli:
                             "master_replid2:0000000000000000000000000000000000000000", "master_repl_offset:0",
                             "second_repl_offset:-1", "repl_backlog_active:0", "repl_backlog_size:1048576"),
             "CPU": ("CPU", f"used_cpu_user:{program.container.cpu_ns / 1e9:.6f}"),
+            "COMMANDSTATS": ("Commandstats", *_command_statistics(program)),
             "KEYSPACE": ("Keyspace", *spaces),
         }  # fmt: skip
-        chosen = parts if section in ("", "ALL", "EVERYTHING", "DEFAULT") else {section: parts.get(section, ())}
+        chosen = dict(parts) if section in ("", "ALL", "EVERYTHING", "DEFAULT") else {section: parts.get(section, ())}
+        if section in ("", "DEFAULT"):
+            del chosen["COMMANDSTATS"]
         return "\r\n".join("# " + "\r\n".join(lines) + "\r\n" for lines in chosen.values() if lines)
 
 
@@ -294,3 +300,22 @@ def _versions(program: RedisProgram) -> tuple[str, ...]:
         names = ("redis_version:7.2.4", "server_name:valkey", f"valkey_version:{program.version}")
         return (*names, "server_mode:standalone")
     return (f"redis_version:{program.version}", "redis_mode:standalone")
+
+
+def _command_statistics(program: RedisProgram) -> list[str]:
+    """By command: how often it was called and how long that took, its execution alone."""
+    server, found = program.server, dict[str, tuple[int, int]]()
+    if server is None:
+        return []
+    for name, io, count, operation in zip(
+        program.behaviour.operations, program.io_models(), program.served, server.spec.operations, strict=True
+    ):
+        command = (io.command or name.partition("-")[0]).lower()
+        calls, took_us = found.get(command, (0, 0))
+        if count:
+            found[command] = (calls + count, took_us + int(count * server.service_ns(operation)) // 1000)
+    return [
+        f"cmdstat_{name}:calls={calls},usec={took_us},usec_per_call={took_us / calls:.2f},rejected_calls=0,"
+        "failed_calls=0"
+        for name, (calls, took_us) in found.items()
+    ]

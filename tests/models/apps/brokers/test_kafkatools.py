@@ -7,6 +7,7 @@ import json
 import pytest
 
 from simcluster.engine import MINUTE, SECOND
+from simcluster.engine.clock import DAY
 from simcluster.world import World
 from tests.models.apps.brokers.test_kafka import MANIFEST, broker_of
 
@@ -132,3 +133,10 @@ def test_clients_go_where_the_broker_tells_them(cluster: World) -> None:
     said = tool(cluster, "consumer-groups.sh --list")[1]
     assert "Error connecting to node kafka:9092 (id: 1 rack: null)" in said
     assert f"{late}listGroups" in said
+
+
+def test_what_is_older_than_a_week_is_deleted(cluster: World) -> None:
+    cluster.leap(9 * DAY)
+    assert broker_of(cluster).append("t", 2, 200) == ""
+    assert tool(cluster, "get-offsets.sh --topic t --time -2")[0] == "t:0:4\n"
+    assert tool(cluster, "get-offsets.sh --topic t")[0] == "t:0:6\n"

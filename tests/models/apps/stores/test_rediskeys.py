@@ -184,6 +184,17 @@ def test_plain_scripts(shop: StoreBench) -> None:
     assert said("eval", "return redis.call('hget', 'k', 'f')", "0").startswith("WRONGTYPE Operation against a key")
 
 
+def test_commands_are_counted(shop: StoreBench) -> None:
+    said = cli(shop, "info commandstats")
+    program = shop.store()
+    calls = int(said.partition("cmdstat_hset:calls=")[2].partition(",")[0])
+    assert calls == program.served_by_command()["HSET"] > 100
+    assert ",rejected_calls=0,failed_calls=0" in said
+    assert "cmdstat" not in cli(shop, "info")
+    assert "cmdstat_hset" in cli(shop, "info everything")
+    assert 50 < int(cli(shop, "info stats").partition("instantaneous_ops_per_sec:")[2].split()[0]) < 200
+
+
 def test_valkey_names_itself() -> None:
     made = bench("valkey/valkey:8.1-alpine")
     assert "server_name:valkey\r\nvalkey_version:8.1.4" in cli(made, "info server", "valkey-cli")
