@@ -6,11 +6,11 @@ Texts: redis-cli.c of Redis 7 and 8, printed as without a terminal. Left out: --
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from simcluster.engine import MILLISECOND, SECOND
+from simcluster.engine.arithmetic import log
 from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.apps.stores.redis.introspection import elements
 from simcluster.models.apps.stores.redis.redisdatabase import RedisDatabase, matcher
@@ -122,7 +122,7 @@ def _pings(program: RedisProgram, count: int, salt: int) -> list[int]:
     key = mix(program.container.sim.now, salt)
     found = []
     for at in range(count):
-        took_ms = -math.log(uniform_at(key, 2 * at)) * (_TRIP_MS + wait_ms)
+        took_ms = -log(uniform_at(key, 2 * at)) * (_TRIP_MS + wait_ms)
         found.append(int(took_ms + uniform_at(key, 2 * at + 1)))
     return found
 

@@ -7,6 +7,7 @@ Spikes of latency are the commands of the slow log. Left out: events of the late
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -171,7 +172,7 @@ def _observed(spikes: list[tuple[int, int]]) -> str:
     """What LATENCY DOCTOR says of spikes (createLatencyReport)."""
     took = [each for _, each in spikes]
     mean = sum(took) / len(took)  # integers
-    off = sum(abs(each - mean) for each in sorted(took)) / len(took)
+    off = math.fsum(abs(each - mean) for each in took) / len(took)
     between = (spikes[-1][0] - spikes[0][0]) / (len(spikes) - 1) if len(spikes) > 1 else 0.0
     return (
         "Dave, I have observed latency spikes in this instance. You don't mind talking about it, do you Dave?\n\n"

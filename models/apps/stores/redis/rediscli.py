@@ -139,7 +139,7 @@ class RedisCli:
             case "LATENCY" if sub:
                 return introspection.latency(program, sub, words[2:])
             case _ if name in _SCRIPTS:
-                return scripts.run(program, name, words[1:], self._called)
+                return scripts.run(program.scripts, name, words[1:], self._called)
             case "SLOWLOG":
                 return self._slowlog(sub, words[2:])
             case "ACL":

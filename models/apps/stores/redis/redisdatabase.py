@@ -89,9 +89,9 @@ class RedisDatabase:
                 return self._on_keys(name, words)
 
     def _on_keys(self, name: str, words: list[str]) -> str:
-        """Counted keys that a command names are lent for as long as it reads; what it writes is somebody's own."""
+        """Counted keys that a command names are added for as long as it reads; what it writes is somebody's own."""
         counted = self._counted
-        lent: list[str] = []
+        added: list[str] = []
         for word in dict.fromkeys(words) if counted is not None else ():
             place = counted.find(word) if counted is not None and word not in self.data.live() else None
             if counted is not None and place is not None:
@@ -99,9 +99,9 @@ class RedisDatabase:
                 if COMMANDS[name].writes:
                     counted.drop(place)
                 else:
-                    lent.append(word)
+                    added.append(word)
         answer = self.data.command(name, words) or ""
-        for word in lent:
+        for word in added:
             self.data.take(word)
             self.data.touched.pop(word, None)
         return answer

@@ -10,10 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from hashlib import sha1
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from simcluster.models.apps.stores.redis.redis import RedisProgram
 
 #: Runs a command: its words to what `redis-cli` prints.
 Run = Callable[[list[str]], str]
@@ -25,10 +21,10 @@ _NO_SCRIPT = "NOSCRIPT No matching script. Please use EVAL."
 _NO_NUMBER = "ERR value is not an integer or out of range"
 
 
-def run(program: RedisProgram, name: str, words: list[str], command: Run) -> str:
-    """EVAL, EVALSHA, their read-only forms, or SCRIPT."""
+def run(known: dict[str, str], name: str, words: list[str], command: Run) -> str:
+    """EVAL, EVALSHA, their read-only forms, or SCRIPT; `known`: scripts by their digests."""
     if name == "SCRIPT":
-        return _script(program, words)
+        return _script(known, words)
     if len(words) < 2:
         return f"ERR wrong number of arguments for '{name.lower()}' command"
     if not words[1].removeprefix("-").isdigit():
@@ -40,24 +36,24 @@ def run(program: RedisProgram, name: str, words: list[str], command: Run) -> str
         return "ERR Number of keys can't be greater than number of args"
     text: str | None = words[0]
     if name.startswith("EVALSHA"):
-        text = program.scripts.get(words[0].lower())
+        text = known.get(words[0].lower())
         if text is None:
             return _NO_SCRIPT
     else:
-        program.scripts[_digest(words[0])] = words[0]
+        known[_digest(words[0])] = words[0]
     return _evaluated(text or "", words[2 : 2 + count], words[2 + count :], command)
 
 
-def _script(program: RedisProgram, words: list[str]) -> str:
+def _script(known: dict[str, str], words: list[str]) -> str:
     sub = words[0].upper() if words else ""
     match sub:
         case "LOAD" if len(words) == 2:
-            program.scripts[_digest(words[1])] = words[1]
+            known[_digest(words[1])] = words[1]
             return _digest(words[1])
         case "EXISTS" if len(words) > 1:
-            return "".join(f"{int(each.lower() in program.scripts)}\n" for each in words[1:])
+            return "".join(f"{int(each.lower() in known)}\n" for each in words[1:])
         case "FLUSH":
-            program.scripts.clear()
+            known.clear()
             return "OK"
         case "KILL":
             return "NOTBUSY No scripts in execution right now."
