@@ -38,6 +38,7 @@ class Group:
         generation: how often the partitions were shared out.
         committed: the offsets that were committed.
         assigned: who reads which partition.
+        records: how many it has written into `__consumer_offsets`.
     """
 
     def __init__(self, name: str) -> None:
@@ -46,6 +47,7 @@ class Group:
         self.generation = 0
         self.committed: dict[Place, int] = {}
         self.assigned: dict[Place, str] = {}
+        self.records = 0
 
     @property
     def state(self) -> str:
@@ -86,6 +88,7 @@ class Group:
     def share_out(self, topics: Mapping[str, Topic]) -> None:
         """Every member gets a run of each topic's partitions."""
         self.generation += 1
+        self.records += 1
         self.assigned = {}
         names = {topic: None for member in self.members.values() for topic in member.topics}
         for name in names:

@@ -19,12 +19,13 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
-from simcluster.engine import SECOND, Timer, format_rfc3339
+from simcluster.engine import MILLISECOND, SECOND, Timer, format_rfc3339
+from simcluster.engine.clock import unix_us
 from simcluster.engine.streams import mix
 from simcluster.models.apps.brokers import tools
-from simcluster.models.apps.brokers.groups import Group, Member, Place
+from simcluster.models.apps.brokers.groups import OFFSETS_PARTITIONS, Group, Member, Place
 from simcluster.models.apps.brokers.program import BrokerProgram
-from simcluster.models.apps.brokers.topics import Topic
+from simcluster.models.apps.brokers.topics import INTERNAL, INTERNAL_CONFIGS, Topic
 from simcluster.models.apps.countedserver import CountedServer
 from simcluster.models.apps.stores.folder import DataFolder
 from simcluster.models.traffic.cluster.server import Server
@@ -41,6 +42,8 @@ TOUCHED = 0.6
 THREADS = 3 + 8
 #: Copies of a message on the heap: the request, its validated records, and what waits to be collected.
 COPIES = 3
+#: Bytes of a record of `__consumer_offsets`; a magnitude.
+OFFSET_RECORD = 110
 #: A message is in flight for so long.
 FLIGHT_NS = 2 * SECOND
 #: A tool's JVM lives so long and takes so much CPU.
@@ -64,15 +67,17 @@ class KafkaProgram(BrokerProgram):
 
     Attributes:
         topics, groups: by name.
-        message_max: bytes of the largest message that it takes.
+        message_max: bytes of the largest message that it takes, as it was started.
+        configs: settings that were changed while it runs.
     """
 
     topics: dict[str, Topic]
     groups: dict[str, Group]
+    configs: dict[str, str]
     message_max = MESSAGE_MAX
     version = "3.9.1"
     _heap = 1 << 30
-    _tools = 0
+    _tool: Timer | None = None  # at the end of a tool's JVM
     _largest = 0
     _flying: tuple[tuple[int, int], ...] = ()  # until when, and bytes, of large messages in flight
     _touched = 0
@@ -83,7 +88,7 @@ class KafkaProgram(BrokerProgram):
 
     def start(self) -> None:
         """Read what its variables say."""
-        self.topics, self.groups = {}, {}
+        self.topics, self.groups, self.configs = {}, {}, {}
         found = _HEAP.search(self.environment.get("KAFKA_HEAP_OPTS", "-Xmx1G"))
         self._heap = int(found[1]) * _UNITS[found[2].lower()] if found is not None else 1 << 30
         self.message_max = self._setting("MESSAGE_MAX_BYTES", MESSAGE_MAX)
@@ -95,12 +100,14 @@ class KafkaProgram(BrokerProgram):
     def stop(self) -> None:
         """The process is gone."""
         super().stop()
-        if self._cleaner is not None:
-            self._cleaner.cancel()
+        for timer in (self._cleaner, self._tool):
+            if timer is not None:
+                timer.cancel()
 
     def leapt(self, since_ns: int) -> None:
-        """Idle time was skipped, in which its members went on asking."""
+        """Idle time was skipped, in which its members went on asking, and what was too old was deleted."""
         super().leapt(since_ns)
+        self._clean()
         for group in self.groups.values():
             group.shift(self.container.sim.now - since_ns)
 
@@ -153,6 +160,26 @@ class KafkaProgram(BrokerProgram):
             if any(name in member.topics for member in group.members.values()):
                 self._share_out(group)
 
+    def widen(self, topic: Topic, partitions: int) -> None:
+        """A topic gets more partitions; groups are shared out."""
+        topic.widen(partitions)
+        for group in self.groups.values():
+            if any(topic.name in member.topics for member in group.members.values()):
+                self._share_out(group)
+
+    def internal(self) -> Topic | None:
+        """The topic of the groups' offsets; None before there is a group."""
+        if not self.groups:
+            return None
+        digits = b"".join(mix(self._key, part).to_bytes(8, "big") for part in (-1 << 20, -1 << 21))
+        found = Topic(INTERNAL, OFFSETS_PARTITIONS, base64.urlsafe_b64encode(digits).decode().rstrip("="))
+        found.configs = dict(INTERNAL_CONFIGS)
+        for group in self.groups.values():
+            partition = found.partitions[group.partition]
+            partition.end += group.records
+            partition.size += group.records * OFFSET_RECORD
+        return found
+
     def delete(self, name: str) -> None:
         """Drop a topic and what groups know of it."""
         del self.topics[name]
@@ -172,7 +199,7 @@ class KafkaProgram(BrokerProgram):
     def append(self, name: str, count: int, size: int, text: str = "") -> str:
         """Take records; the error's name, or ""."""
         largest = size // count if count else 0
-        if largest > self.message_max:
+        if largest > self._largest_of(name):
             return "MESSAGE_TOO_LARGE"
         if self.server is None:
             return "NOT_LEADER_OR_FOLLOWER"
@@ -196,7 +223,7 @@ class KafkaProgram(BrokerProgram):
         self.container.exit(1)
         return "KAFKA_STORAGE_ERROR"
 
-    def _read(self, place: Place, at: int, count: int) -> bool:
+    def readable(self, place: Place, at: int, count: int) -> bool:
         """Read records: the newest come from the page cache, older ones from the disk; whether they could be read."""
         partition, name = self.topics[place[0]].partitions[place[1]], _segment(*place)
         kept = sum(each.size for topic in self.topics.values() for each in topic.partitions)  # integers
@@ -221,7 +248,7 @@ class KafkaProgram(BrokerProgram):
         self._hold()
 
     def _memory(self) -> int:
-        return NATIVE + self._touched + THREADS * self._largest + self._tools * TOOL
+        return NATIVE + self._touched + THREADS * self._largest + (TOOL if self._tool is not None else 0)
 
     def _hold(self) -> None:
         memory = self._memory()
@@ -230,25 +257,35 @@ class KafkaProgram(BrokerProgram):
             self.container.set_memory(memory)
 
     def begin_tool(self) -> bool:
-        """A tool's JVM starts; whether the container bears it."""
-        self._tools += 1
+        """A tool's JVM starts; whether the container bears it.
+
+        Who starts a tool waits for its end: one that comes meanwhile is the next of a script or of a person, for whom
+        the world stands still while a command runs. Its JVM takes the place of the one before.
+        """
         self.container.use_cpu(TOOL_CPU_NS)
+        if self._tool is not None:
+            self._tool.cancel()
+        self._tool = self.container.sim.after(TOOL_NS, self._end_tool)
         self._hold()
-        if self.container.running:
-            self.container.sim.after(TOOL_NS, self._end_tool)
         return self.container.running
 
+    def tool_ns(self) -> int:
+        """How long a tool lasts that ends by itself: until its JVM is gone."""
+        return TOOL_NS
+
     def _end_tool(self) -> None:
-        self._tools -= 1
+        self._tool = None
         if self.container.running:
             self._hold()
 
     def _clean(self) -> None:
         """Retention."""
         now = self.container.sim.now
-        before = now - self._setting("LOG_RETENTION_HOURS", RETENTION_HOURS) * 3600 * SECOND
-        most = self._setting("LOG_RETENTION_BYTES", -1)
         for topic in self.topics.values():
+            kept_ms = self.retention_ms(topic.name)
+            before = now - kept_ms * MILLISECOND if kept_ms >= 0 else -(1 << 62)
+            most = self._setting("LOG_RETENTION_BYTES", -1)
+            most = self._number_of(topic.name, "retention.bytes", "log.retention.bytes", most)
             for number, partition in enumerate(topic.partitions):
                 if partition.expire(before, most):
                     self.say(
@@ -257,6 +294,52 @@ class KafkaProgram(BrokerProgram):
                     )
         kept = sum(each.size for topic in self.topics.values() for each in topic.partitions)  # integers
         self._cached = min(self._cached, kept)
+
+    # --- settings -------------------------------------------------------------------------
+
+    @property
+    def node_id(self) -> int:
+        """`node.id`."""
+        return self._setting("NODE_ID", 1)
+
+    @property
+    def advertised(self) -> str:
+        """Host and port that clients are told (`advertised.listeners`)."""
+        first = self.environment.get("KAFKA_ADVERTISED_LISTENERS", "").partition(",")[0]
+        return first.partition("://")[2] or "localhost:9092"
+
+    @property
+    def controller_ports(self) -> tuple[int, ...]:
+        """Where only controllers are spoken to."""
+        name = self.environment.get("KAFKA_CONTROLLER_LISTENER_NAMES", "CONTROLLER")
+        listeners = self.environment.get("KAFKA_LISTENERS", "CONTROLLER://:9093").split(",")
+        ports = [each.rpartition(":")[2] for each in listeners if each.startswith(f"{name}://")]
+        return tuple(int(port) for port in ports if port.isdigit())
+
+    def setting(self, name: str, default: str) -> list[tuple[str, str]]:
+        """A setting of the broker: where it comes from, and its value, what counts first."""
+        found = [("DYNAMIC_DEFAULT_BROKER_CONFIG", self.configs[name])] if name in self.configs else []
+        started = self.environment.get(f"KAFKA_{name.replace('.', '_').upper()}", "")
+        return [*found, *([("STATIC_BROKER_CONFIG", started)] if started else []), ("DEFAULT_CONFIG", default)]
+
+    def retention_ms(self, topic: str) -> int:
+        """How long it keeps records of a topic; below zero: for ever."""
+        hours = self._setting("LOG_RETENTION_HOURS", RETENTION_HOURS)
+        started = self._setting("LOG_RETENTION_MS", hours * 3_600_000)
+        return self._number_of(topic, "retention.ms", "log.retention.ms", started)
+
+    def _largest_of(self, topic: str) -> int:
+        return self._number_of(topic, "max.message.bytes", "message.max.bytes", self.message_max)
+
+    def _number_of(self, topic: str, name: str, broker_name: str, started: int) -> int:
+        """A number that a topic, the broker while it runs, or its start sets."""
+        own = self.topics[topic].configs if topic in self.topics else {}
+        text = own.get(name) or self.configs.get(broker_name, "")
+        return int(text) if text.removeprefix("-").isdigit() else started
+
+    def instant_of(self, unix_ms: int) -> int:
+        """The simulated instant of a time stamp."""
+        return unix_ms * MILLISECOND - unix_us(0) * 1000
 
     # --- groups ---------------------------------------------------------------------------
 
@@ -313,7 +396,7 @@ class KafkaProgram(BrokerProgram):
                 at = partition.start
             positions[place] = at
             count = min(most, partition.end - at)
-            if count > 0 and not self._read(place, at, count):
+            if count > 0 and not self.readable(place, at, count):
                 return None
             if count > 0:
                 found.append(Fetched(place, at, count, partition.texts(at, count)))
@@ -324,7 +407,17 @@ class KafkaProgram(BrokerProgram):
         """A member commits where it stands."""
         there = self.groups.get(group)
         if there is not None and identity in there.members:
-            there.committed |= {place: at for place, at in positions.items() if there.assigned.get(place) == identity}
+            mine = {place: at for place, at in positions.items() if there.assigned.get(place) == identity}
+            there.committed |= mine
+            there.records += len(mine)
+
+    def commit_alone(self, group: str, positions: dict[Place, int]) -> None:
+        """Somebody who was a group's only member commits, and has left it again."""
+        there = self.groups.setdefault(group, Group(group))
+        if not self.settled(there).members:
+            there.committed |= positions
+            there.generation += 2
+            there.records += 2 + len(positions)
 
     def settled(self, group: Group) -> Group:
         """A group without those that were not heard of."""
@@ -349,8 +442,11 @@ class KafkaProgram(BrokerProgram):
 
     def say(self, text: str, level: str = "INFO") -> None:
         """A line of its log."""
-        stamp = format_rfc3339(self.container.sim.now, digits=3).replace("T", " ").replace(".", ",")[:-1]
-        self.container.write(f"[{stamp}] {level} {text}")
+        self.container.write(f"[{self.stamp()}] {level} {text}")
+
+    def stamp(self) -> str:
+        """Now, as log4j prints it."""
+        return format_rfc3339(self.container.sim.now, digits=3).replace("T", " ").replace(".", ",")[:-1]
 
     def _setting(self, name: str, default: int) -> int:
         """A number that a variable of the image sets."""

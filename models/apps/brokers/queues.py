@@ -12,9 +12,11 @@ class Reader:
         container: in which it runs: when that ends, its connection is closed.
         prefetch: so many messages it takes without having acknowledged them.
         unacked: messages that it was given.
+        since_ns: when it came.
     """
 
     def __init__(self, container: Container, prefetch: int) -> None:
+        self.since_ns = container.sim.now
         self.container = container
         self.prefetch = prefetch
         self.unacked = 0

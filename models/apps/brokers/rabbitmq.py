@@ -14,10 +14,13 @@ from simcluster.engine import SECOND, Timer, format_rfc3339
 from simcluster.models.apps.brokers import rabbitmqctl
 from simcluster.models.apps.brokers.program import BrokerProgram
 from simcluster.models.apps.brokers.queues import MessageQueue, Reader
+from simcluster.models.apps.brokers.rabbitlists import node_of
 from simcluster.models.apps.reaching import reach
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.traffic.cluster.address import parse_address
+from simcluster.models.traffic.cluster.operations import CallSpec
+from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.userland.outcome import Outcome
 
 #: vm_memory_high_watermark.relative.
@@ -37,11 +40,14 @@ class RabbitProgram(BrokerProgram):
 
     Attributes:
         queues: by name.
+        publishers: callers that have a way to it, by who they are: their container, and since when.
         watermark: share of the memory beyond which publishers are blocked.
         alarmed: whether they are.
     """
 
     queues: dict[str, MessageQueue]
+    publishers: dict[tuple[str, str, str], tuple[Container, int]]
+    folder_on_node = "/var/lib/containerd"
     watermark = WATERMARK
     alarmed = False
     version = "3.8.9"
@@ -49,7 +55,7 @@ class RabbitProgram(BrokerProgram):
 
     def start(self) -> None:
         """A node without queues."""
-        self.queues = {}
+        self.queues, self.publishers = {}, {}
         self.say("info", " Starting RabbitMQ 3.8.9 on Erlang 23.1.4")
         super().start()
 
@@ -62,6 +68,19 @@ class RabbitProgram(BrokerProgram):
     def run_with_input(self, argv: tuple[str, ...], stdin: str) -> Outcome | None:
         """`rabbitmqctl`, `rabbitmq-diagnostics`."""
         return rabbitmqctl.run(self, argv)
+
+    def build_server(self) -> Server:
+        """A server that hears of who calls it."""
+        server = super().build_server()
+        server.gate = self
+        return server
+
+    def refusal(self, caller: Server, call: CallSpec) -> str:
+        """Nobody is refused; who has a way to it holds a connection."""
+        known = self.publishers.get(caller.identity)
+        if known is None or known[0] is not caller.container:
+            self.publishers[caller.identity] = (caller.container, self.container.sim.now)
+        return ""
 
     def queue(self, name: str) -> MessageQueue:
         """A queue, declared when it is first asked for, as clients do."""
@@ -149,7 +168,7 @@ class RabbitProgram(BrokerProgram):
         self._check = self.container.sim.every(MEMORY_CHECK_NS, self.look_at_memory)
 
     def _tell_of_alarm(self) -> None:
-        node = rabbitmqctl.node_of(self)
+        node = node_of(self)
         if self.alarmed:
             self.say("info", f"vm_memory_high_watermark set. Memory used:{self.memory} allowed:{self.limit}")
             self.say("warning", f"memory resource limit alarm set on node {node}.")

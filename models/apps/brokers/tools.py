@@ -1,268 +1,132 @@
 """Kafka's tools for the command line: each is a JVM in the container in which it is run.
 
-`kafka-topics.sh`, `kafka-consumer-groups.sh`, `kafka-get-offsets.sh`, `kafka-console-producer.sh` and
-`kafka-console-consumer.sh`, with the options that people use, against the broker of the same container. Texts are those
-of Kafka 3.9. Left out: other brokers, `--command-config`, ACLs, configurations.
+`kafka-topics.sh`, `kafka-consumer-groups.sh`, `kafka-get-offsets.sh`, `kafka-configs.sh`, `kafka-log-dirs.sh`,
+`kafka-console-producer.sh` and `kafka-console-consumer.sh`, with the options that people use, against the broker of the
+same container. A client asks a bootstrap server who the brokers are, and goes to the address that they tell
+(`advertised.listeners`). Texts are those of Kafka 3.9. Left out: other brokers, `--command-config`, ACLs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from simcluster.models.userland.outcome import Outcome
+from simcluster.engine import SECOND
+from simcluster.models.apps.brokers import configtools, grouptools, recordtools, topictools
+from simcluster.models.apps.brokers.toolwords import ToolError, options_of
+from simcluster.models.apps.reaching import reach
+from simcluster.models.userland.outcome import FOREVER_NS, Outcome
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.brokers.groups import Group, Place
     from simcluster.models.apps.brokers.kafka import KafkaProgram
 
-_FLAGS = (
-    *("--list", "--describe", "--create", "--delete", "--alter", "--reset-offsets", "--execute", "--dry-run"),
-    *("--all-topics", "--all-groups", "--from-beginning", "--if-not-exists", "--if-exists", "--to-earliest"),
-    *("--to-latest", "--members", "--state", "--offsets", "--verbose", "--version", "--help"),
-)
+Tool = Callable[["KafkaProgram", dict[str, str], str], Outcome]
+
 _KILLED = Outcome("", "", 137)
-_COLUMNS = (
-    "GROUP",
-    "TOPIC",
-    "PARTITION",
-    "CURRENT-OFFSET",
-    "LOG-END-OFFSET",
-    "LAG",
-    "CONSUMER-ID",
-    "HOST",
-    "CLIENT-ID",
-)
-
-
-class _Wrong(Exception):
-    """A tool ends with an error."""
+#: `default.api.timeout.ms` of the clients.
+_PATIENCE_NS = 60 * SECOND
+#: By tool: what it does, the first call that it makes, and how it words what went wrong in it.
+_TOOLS: dict[str, tuple[Tool, str, str]] = {
+    "kafka-topics.sh": (topictools.topics, "listTopics", "Error while executing topic command : {why}"),
+    "kafka-consumer-groups.sh": (
+        grouptools.run,
+        "listGroups",
+        "Error: Executing consumer group command failed due to org.apache.kafka.common.errors.TimeoutException: {why}",
+    ),
+    "kafka-get-offsets.sh": (topictools.offsets, "listTopics", "Error occurred: {why}"),
+    "kafka-configs.sh": (
+        configtools.configs,
+        "describeConfigs",
+        "Error while executing config command\norg.apache.kafka.common.errors.TimeoutException: {why}",
+    ),
+    "kafka-log-dirs.sh": (
+        topictools.log_dirs,
+        "listNodes",
+        'Exception in thread "main" org.apache.kafka.common.errors.TimeoutException: {why}',
+    ),
+    "kafka-console-producer.sh": (recordtools.produce, "", ""),
+    "kafka-console-consumer.sh": (recordtools.consume, "", ""),
+}
 
 
 def run(broker: KafkaProgram, argv: tuple[str, ...], stdin: str = "") -> Outcome | None:
-    """A command line; None if it is another program's."""
+    """A command line; None if it is another program's. It lasts as long as its JVM lives."""
     name = argv[0].rpartition("/")[2] if argv else ""
-    tool = _TOOLS.get(name)
-    if tool is None:
+    if name not in _TOOLS:
         return None
     if not broker.begin_tool():
         return _KILLED
-    options = _options(argv[1:])
+    lives_ns = broker.tool_ns()
+    options = options_of(argv[1:])
     if "--version" in options:
-        return Outcome("3.9.1\n")
+        return Outcome("3.9.1\n", delay_ns=lives_ns)
     server = options.get("--bootstrap-server", options.get("--broker-list", ""))
     if not server:
-        return Outcome("", 'Missing required argument "[bootstrap-server]"\n', 1)
-    host, _, port = server.partition(",")[0].rpartition(":")
-    if host not in ("localhost", "127.0.0.1", "kafka", broker.container.sandbox.address) or port != "9092":
-        why = f"Couldn't resolve server {server} from bootstrap.servers as DNS resolution failed for {host}"
-        return Outcome("", f'Exception in thread "main" org.apache.kafka.common.config.ConfigException: {why}\n', 1)
-    if broker.server is None:
-        return Outcome("", "Timed out waiting for a node assignment. Call: listTopics\n", 1)
+        return Outcome("", 'Missing required argument "[bootstrap-server]"\n', 1, delay_ns=lives_ns)
+    failed = _unreached(broker, name, server)
+    if failed is not None:
+        return failed._replace(delay_ns=failed.delay_ns + lives_ns)
     try:
-        return Outcome(tool(broker, options, stdin))
-    except _Wrong as wrong:
-        return Outcome("", f"{wrong}\n", 1)
+        done = _TOOLS[name][0](broker, options, stdin)
+    except ToolError as wrong:
+        return Outcome("", f"{wrong}\n", 1, delay_ns=lives_ns)
+    return done._replace(delay_ns=min(FOREVER_NS, done.delay_ns + lives_ns))
 
 
-def _options(words: tuple[str, ...]) -> dict[str, str]:
-    """Options and their values; a flag's is empty."""
-    found: dict[str, str] = {}
-    index = 0
-    while index < len(words):
-        word, _, value = words[index].partition("=")
-        if word in _FLAGS or value or index + 1 >= len(words):
-            found[word] = value
-            index += 1
-        else:
-            found[word] = words[index + 1]
-            index += 2
-    return found
-
-
-def _topics(broker: KafkaProgram, options: dict[str, str], stdin: str) -> str:
-    name = options.get("--topic", "")
-    if "--list" in options:
-        hidden = ["__consumer_offsets"] if broker.groups else []
-        return "".join(f"{each}\n" for each in sorted([*broker.topics, *hidden]))
-    if "--create" in options:
-        return _create(broker, options, name)
-    if name and name not in broker.topics and "--if-exists" not in options:
-        raise _Wrong(f"Error while executing topic command : Topic '{name}' does not exist as expected")
-    if "--delete" in options:
-        if name in broker.topics:
-            broker.delete(name)
-        return ""
-    if "--describe" not in options:
-        raise _Wrong("Command must include exactly one action: --list, --describe, --create, --alter or --delete")
-    return "".join(_described(broker, each) for each in sorted(broker.topics) if not name or each == name)
-
-
-def _create(broker: KafkaProgram, options: dict[str, str], name: str) -> str:
-    if name in broker.topics:
-        if "--if-not-exists" in options:
-            return ""
-        raise _Wrong(f"Error while executing topic command : Topic '{name}' already exists.")
-    count = options.get("--partitions", "1")
-    if not name or not count.isdigit() or not int(count):
-        raise _Wrong(
-            "Error while executing topic command : Number of partitions was set to an invalid non-positive value."
+def _unreached(broker: KafkaProgram, name: str, server: str) -> Outcome | None:
+    """What a tool prints that finds no bootstrap server, or not the broker that this names; None: it finds both."""
+    host, _, text = server.partition(",")[0].strip().rpartition(":")
+    port = int(text) if text.isdigit() else 0
+    if not host or not port:
+        why = f"Invalid url in bootstrap.servers: {server}"
+        return Outcome("", f'Exception in thread "main" org.apache.kafka.common.config.ConfigException: {why}\n', 1)
+    network, container = broker.container.machine.network, broker.container
+    found = reach(network, container, host, port)
+    if found.outcome == "unknown host":
+        return Outcome(
+            "",
+            f"[{broker.stamp()}] WARN Couldn't resolve server {host}:{port} from bootstrap.servers as DNS resolution "
+            f"failed for {host} (org.apache.kafka.clients.ClientUtils)\n"
+            'Exception in thread "main" org.apache.kafka.common.KafkaException: Failed to create new KafkaAdminClient\n'
+            "Caused by: org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls given in "
+            "bootstrap.servers\n",
+            1,
         )
-    broker.create(name, min(int(count), 1000))
-    return f"Created topic {name}.\n"
+    node = f"-1 ({host}/{found.address}:{port})"
+    if found.outcome == "ok" and port in broker.controller_ports:
+        found = found._replace(outcome="refused")  # no client is spoken to there
+    if found.outcome == "ok":
+        place, _, number = broker.advertised.rpartition(":")
+        found = reach(network, container, place, int(number) if number.isdigit() else 9092)
+        if found.outcome == "ok":
+            return None
+        node = f"{broker.node_id} ({place}/{found.address}:{number})"
+        if found.outcome == "unknown host":
+            return _timed_out(broker, name, "", f"{place}:{number}")
+    return _timed_out(broker, name, node)
 
 
-def _described(broker: KafkaProgram, name: str) -> str:
-    topic = broker.topics[name]
-    size = f"max.message.bytes={broker.message_max}" if broker.message_max != 1_048_588 else ""
-    counted = f"PartitionCount: {len(topic.partitions)}\tReplicationFactor: 1"
-    text = f"Topic: {name}\tTopicId: {topic.identity}\t{counted}\tConfigs: {size}\n"
-    for number in range(len(topic.partitions)):
-        text += f"\tTopic: {name}\tPartition: {number}\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: \tLastKnownElr: \n"
-    return text
-
-
-def _offsets(broker: KafkaProgram, options: dict[str, str], stdin: str) -> str:
-    name = options.get("--topic", "")
-    earliest = options.get("--time", "-1") in ("-2", "earliest")
-    text = ""
-    for topic in [broker.topics[each] for each in sorted(broker.topics) if not name or each == name]:
-        for number, partition in enumerate(topic.partitions):
-            text += f"{topic.name}:{number}:{partition.start if earliest else partition.end}\n"
-    return text
-
-
-def _groups(broker: KafkaProgram, options: dict[str, str], stdin: str) -> str:
-    if "--list" in options:
-        return "".join(f"{name}\n" for name in sorted(broker.groups))
-    names = sorted(broker.groups) if "--all-groups" in options else [options.get("--group", "")]
-    if "--describe" in options:
-        return "".join(_described_group(broker, name) for name in names)
-    group = broker.groups.get(names[0]) if names else None
-    if group is None:
-        raise _Wrong(f"Error: Consumer group '{names[0] if names else ''}' does not exist.")
-    broker.settled(group)
-    if "--delete" in options:
-        if group.members:
-            raise _Wrong(
-                f"Error: Deletion of some consumer groups failed:\n* Group '{group.name}' could not be deleted due to: "
-                "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.GroupNotEmptyException: "
-                "The group is not empty."
-            )
-        del broker.groups[group.name]
-        return f"Deletion of requested consumer groups ('{group.name}') was successful.\n"
-    if "--reset-offsets" in options:
-        return _reset(broker, group, options)
-    raise _Wrong(
-        "Command must include exactly one action: [list], [describe], [delete], [reset-offsets], [delete-offsets]"
+def _timed_out(broker: KafkaProgram, name: str, node: str, unknown: str = "") -> Outcome:
+    """It tries to connect until its patience ends: to a node, or to one whose name is unknown."""
+    _, call, wording = _TOOLS[name]
+    client = "AdminClient clientId=adminclient-1" if call else "Consumer clientId=console-consumer"
+    if name == "kafka-console-producer.sh":
+        client = "Producer clientId=console-producer"
+    warning = (
+        f"[{broker.stamp()}] WARN [{client}] Connection to node {node} could not be established. Node may not be "
+        "available. (org.apache.kafka.clients.NetworkClient)\n"
     )
-
-
-def _described_group(broker: KafkaProgram, name: str) -> str:
-    group = broker.groups.get(name)
-    if group is None:
-        raise _Wrong(f"Error: Consumer group '{name}' does not exist.")
-    broker.settled(group)
-    rows = []
-    for place in sorted({**group.committed, **group.assigned}):
-        topic = broker.topics.get(place[0])
-        if topic is None:
-            continue
-        end, at = topic.partitions[place[1]].end, group.committed.get(place)
-        member = group.members.get(group.assigned.get(place, ""))
-        who = (group.assigned[place], f"/{member.host}", member.client) if member is not None else ("-", "-", "-")
-        lag = "-" if at is None else str(end - at)
-        rows.append((name, place[0], str(place[1]), "-" if at is None else str(at), str(end), lag, *who))
-    text = "" if group.members else f"\nConsumer group '{name}' has no active members.\n"
-    return text + "\n" + _table(_COLUMNS, rows)
-
-
-def _reset(broker: KafkaProgram, group: Group, options: dict[str, str]) -> str:
-    if group.members:
-        raise _Wrong(
-            f"Error: Assignments can only be reset if the group '{group.name}' is inactive, but the current state is "
-            f"{group.state}."
+    if unknown:
+        warning = (
+            f"[{broker.stamp()}] WARN [{client}] Error connecting to node {unknown} (id: {broker.node_id} rack: null) "
+            f"(org.apache.kafka.clients.NetworkClient)\njava.net.UnknownHostException: {unknown.rpartition(':')[0]}\n"
         )
-    wanted = options.get("--topic", "")
-    name, _, numbers = wanted.partition(":")
-    chosen: list[Place] = [
-        (each, number)
-        for each in (sorted(broker.topics) if "--all-topics" in options else [name])
-        if each in broker.topics
-        for number in range(len(broker.topics[each].partitions))
-        if not numbers or str(number) in numbers.split(",")
-    ]
-    if not chosen:
-        raise _Wrong("Error: One of the reset scopes should be defined: --all-topics, --topic.")
-    rows = []
-    for place in chosen:
-        partition = broker.topics[place[0]].partitions[place[1]]
-        at = _target(options, group.committed.get(place, partition.start), partition.start, partition.end)
-        if "--execute" in options:
-            group.committed[place] = at
-        rows.append((group.name, place[0], str(place[1]), str(at)))
-    warning = "" if "--execute" in options or "--dry-run" in options else (
-        "WARN: No action will be performed as the --execute option is missing. In a future major release, the default "
-        "behavior of this command will be to prompt the user before executing the reset.\n"
-    )  # fmt: skip
-    return warning + "\n" + _table(("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"), rows)
-
-
-def _target(options: dict[str, str], at: int, start: int, end: int) -> int:
-    if "--to-earliest" in options:
-        return start
-    if "--to-latest" in options:
-        return end
-    for option, base in (("--to-offset", 0), ("--shift-by", at)):
-        text = options.get(option, "")
-        if text.removeprefix("-").isdigit():
-            return min(end, max(start, base + int(text)))
-    raise _Wrong(
-        "Error: Option '[reset-offsets]' requires one of: --to-offset, --shift-by, --to-earliest, --to-latest."
-    )
-
-
-def _produce(broker: KafkaProgram, options: dict[str, str], stdin: str) -> str:
-    topic = options.get("--topic", "")
-    for line in stdin.splitlines():
-        error = broker.append(topic, 1, len(line.encode()) + 70, line)
-        if error:
-            raise _Wrong(f"ERROR Error when sending message to topic {topic} with key: null: {error}")
-    return ""
-
-
-def _consume(broker: KafkaProgram, options: dict[str, str], stdin: str) -> str:
-    topic = broker.topics.get(options.get("--topic", ""))
-    if topic is None:
-        return ""
-    most = int(options["--max-messages"]) if options.get("--max-messages", "").isdigit() else 100
-    text, read = "", 0
-    wanted = options.get("--partition", "")
-    for number, partition in enumerate(topic.partitions):
-        if wanted and wanted != str(number):
-            continue
-        at = partition.start if "--from-beginning" in options else partition.end
-        offset = options.get("--offset", "")
-        at = max(partition.start, int(offset)) if offset.isdigit() else partition.start if offset == "earliest" else at
-        known = partition.texts(at, most)
-        while at < partition.end and read < most:
-            text += known.get(at, f"\ufffd\x12${int(partition.mean_size())}\ufffd") + "\n"
-            at, read = at + 1, read + 1
-    return text + f"Processed a total of {read} messages\n"
-
-
-def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """Columns as wide as their widest value."""
-    widths = [max(len(row[n]) for row in [heads, *rows]) for n in range(len(heads))]
-    return "".join(
-        " ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + "\n" for row in [heads, *rows]
-    )
-
-
-_TOOLS = {
-    "kafka-topics.sh": _topics,
-    "kafka-consumer-groups.sh": _groups,
-    "kafka-get-offsets.sh": _offsets,
-    "kafka-console-producer.sh": _produce,
-    "kafka-console-consumer.sh": _consume,
-}
+    if name == "kafka-console-consumer.sh":
+        return Outcome("", 10 * warning, 1, delay_ns=FOREVER_NS)
+    why = f"Timed out waiting for a node assignment. Call: {call}"
+    if not call:
+        why, wording = "Topic not present in metadata after 60000 ms.", (
+            "ERROR Error when sending message to topic with key: null: org.apache.kafka.common.errors."
+            "TimeoutException: {why}"
+        )  # fmt: skip
+    return Outcome("", 3 * warning + wording.format(why=why) + "\n", 1, delay_ns=_PATIENCE_NS)

@@ -10,6 +10,10 @@ import json
 from collections import deque
 from typing import NamedTuple
 
+#: The topic in which groups keep their offsets; how it is made (OffsetConfig).
+INTERNAL = "__consumer_offsets"
+INTERNAL_CONFIGS = {"compression.type": "producer", "cleanup.policy": "compact", "segment.bytes": "104857600"}
+
 
 class Batch(NamedTuple):
     """Records that came together.
@@ -86,6 +90,17 @@ class Partition:
         self.start = max(self.start, min(offset, self.end))
         self.unreadable = {at: text for at, text in self.unreadable.items() if at >= self.start}
 
+    def time_of(self, offset: int) -> int:
+        """When a record came; that of the newest for one that is not there."""
+        for batch in reversed(self._batches):
+            if batch.first <= offset:
+                return batch.t_ns
+        return self._batches[0].t_ns if self._batches else 0
+
+    def offset_at(self, t_ns: int) -> int | None:
+        """The first record that came at an instant or after it."""
+        return next((batch.first for batch in self._batches if batch.t_ns >= t_ns), None)
+
     def mean_size(self) -> float:
         """Bytes of a record, on average."""
         kept = self.end - self.start
@@ -101,15 +116,26 @@ def _is_json(text: str) -> bool:
 
 
 class Topic:
-    """Partitions under one name; `identity` is its id, `next` the partition that the next records go to."""
+    """Partitions under one name.
+
+    Attributes:
+        identity: its id.
+        next: the partition that the next records go to.
+        configs: settings that are its own.
+    """
 
     def __init__(self, name: str, partitions: int, identity: str) -> None:
         self.name = name
         self.identity = identity
         self.partitions = [Partition() for _ in range(partitions)]
         self.next = 0
+        self.configs: dict[str, str] = {}
 
     def append(self, count: int, size: int, now: int, text: str = "") -> None:
         """Records without a key: the sticky partitioner fills one partition after the other."""
         self.partitions[self.next].append(count, size, now, text)
         self.next = (self.next + 1) % len(self.partitions)
+
+    def widen(self, partitions: int) -> None:
+        """More partitions; none goes."""
+        self.partitions += [Partition() for _ in range(partitions - len(self.partitions))]

@@ -17,11 +17,14 @@ from simcluster.models.apps.stores.caches.keyspace import Keyspace
 from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.apps.stores.folder import IDEAL, DataFolder
 from simcluster.models.apps.stores.mongo.mongolog import ERRNO
-from simcluster.models.apps.stores.program import FAILING, StoreProgram
+from simcluster.models.apps.stores.program import FAILING, POOL, StoreProgram
 from simcluster.models.apps.stores.redis import rediscli
+from simcluster.models.apps.stores.redis.clientlist import Seat
+from simcluster.models.apps.stores.redis.countedkeys import CountedKeys
 from simcluster.models.apps.stores.redis.redisdata import RedisData
 from simcluster.models.apps.stores.settings import directives, file_text, is_on, number_of, size_of
 from simcluster.models.apps.stores.storage import Cost
+from simcluster.models.machine.container import Container
 from simcluster.models.machine.storage import IoDemand, IoShare
 from simcluster.models.traffic.cluster.distribution import Latency
 from simcluster.models.traffic.cluster.operations import CallSpec
@@ -29,6 +32,10 @@ from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.userland.outcome import Outcome
 
 DUMP = "dump.rdb"
+#: Weight of the newest tick in what INFO calls operations per second.
+_RECENT = 0.2
+#: Under which name its contents keep which commands made its keys.
+ASKED = "asked"
 APPEND = "appendonlydir/appendonly.aof.1.incr.aof"
 #: After a snapshot that failed the next is tried so much later (CONFIG_BGSAVE_RETRY_DELAY).
 RETRY_NS = 5 * SECOND
@@ -52,6 +59,7 @@ DEFAULTS = {
     "databases": "16",
     "slowlog-log-slower-than": "10000",
     "slowlog-max-len": "128",
+    "latency-monitor-threshold": "0",
     "port": "6379",
     "protected-mode": "no",
     "bind": "* -::*",
@@ -84,29 +92,42 @@ class RedisProgram(StoreProgram):
         config: settings by name; `keyspace` what is in memory.
         version: as it reports itself.
         saved_ns, dirty: the last snapshot and the writes since; `save_error` of the last attempt.
+        counted: the keys in memory that nobody has set by hand.
         human: what people have set in database 0, and `others` in those of higher numbers.
         slow: commands of SLOWLOG, oldest first; slow_number: the next one's id.
+        monitored_from: the first of them that the latency monitor has seen.
+        seats: since when callers are connected; next_client: the id of the next connection; received: how
+            many there have been.
+        commands, rate: served since the start, and a second.
+        scripts: what was loaded for EVALSHA, by its digest.
     """
 
     version = "8.2.1"
     config_file = ""
     config: dict[str, str]
     keyspace: Keyspace
+    counted: CountedKeys
     save_error = ""
     append_error = ""
     saved_ns = 0
     _loading_ns = 0
     dirty = 0.0
     commands = 0.0
+    rate = 0.0
     human: RedisData
     others: dict[int, RedisData]
     tells_in_log = False
     slow: list[SlowCommand]
     slow_number = 0
+    monitored_from = 0
+    seats: dict[tuple[str, str, str], Seat]
+    next_client = 3
+    received = 0
+    scripts: dict[str, str]
 
     def configure(self) -> bool:
         """redis.conf and arguments."""
-        self.slow = []
+        self.slow, self.seats, self.scripts = [], {}, {}
         spec = self.container.spec
         self.version = _version_of(spec.image)
         self.config = dict(DEFAULTS)
@@ -134,6 +155,7 @@ class RedisProgram(StoreProgram):
         self._bitnami()
         self._ports = {number_of(self.config["port"], 6379): None}
         self.keyspace = Keyspace(self.behaviour.data)
+        self.counted = CountedKeys(self.keyspace, self.container.sim.now)
         self.limits()
         self.folder = DataFolder(self.container, self.config["dir"], "redis-server")
         return True
@@ -159,6 +181,8 @@ class RedisProgram(StoreProgram):
 
     def setting_changed(self, name: str) -> None:
         """The password that all settings know is that of the user `default`."""
+        if name == "latency-monitor-threshold":
+            self.monitored_from = self.slow_number
         if name == "requirepass":
             self.accounts.users["default"].password = self.config.get(name, "")
 
@@ -217,9 +241,13 @@ class RedisProgram(StoreProgram):
             return FAILING
         contents = self.folder.contents(self.config["dbfilename"])
         if contents is None:
-            self.contents = Contents("redis", self.version)
+            self.contents = Contents("redis", self.version, self._key)
+            self.counted.key = self._key
             return 0
-        self.contents = contents
+        self.contents, self.counted.key = contents, contents.key
+        for line in contents.settings.get(ASKED, "").splitlines():
+            name, command, writes = line.rsplit(" ", 2)
+            self.counted.asked.setdefault(name, {})[command] = writes == "1"
         outcome = self.folder.read(self.config["dbfilename"], 0, max(1, contents.snapshot_bytes))
         self.log(f"Loading RDB produced by version {contents.version}")
         if outcome.corrupt or outcome.error:
@@ -297,6 +325,7 @@ class RedisProgram(StoreProgram):
         self.tell_slow(tick_ns, counts)
         models = self.io_models()
         written, changes = 0.0, 0.0
+        self.rate += _RECENT * (sum(counts) * SECOND / tick_ns - self.rate)  # integers
         for index, count in enumerate(counts):
             if count:
                 io = models[index]
@@ -417,6 +446,13 @@ class RedisProgram(StoreProgram):
             self.container.write(f"{stamp[:-1]}* DB saved on disk")
         contents = self.contents
         contents.version, contents.snapshot_bytes, contents.clean = self.version, size, True
+        contents.key = self.counted.key
+        self.counted.hear(self.io_models(), self.served)
+        contents.settings[ASKED] = "".join(
+            f"{name} {command} {int(writes)}\n"
+            for name, commands in self.counted.asked.items()
+            for command, writes in commands.items()
+        )
         for name, used in self.keyspace.used.items():
             contents.database(name, self.keyspace.described(name)).size = int(used)
         self.folder.keep(contents)
@@ -439,6 +475,25 @@ class RedisProgram(StoreProgram):
         io = self.io_of(call)
         return self.refuses(user, password, io.command or call.operation, bool(io.writes))
 
+    def seated(self, caller: Server, most: int) -> bool:
+        """Connections get their ids, and their age begins."""
+        found = super().seated(caller, most)
+        who = caller.identity
+        if found and (who not in self.seats or self.seats[who].container != self.holder(who).container_id):
+            self.seats[who] = Seat(self.holder(who).container_id, self.container.sim.now, self.next_client)
+            self.received += POOL
+            self.next_client += 10 * POOL  # as many as its pool may grow to
+        return found
+
+    def holder(self, who: tuple[str, str, str]) -> Container:
+        """In which container a caller runs."""
+        return self._holders[who]
+
+    @property
+    def is_valkey(self) -> bool:
+        """Whether it calls itself Valkey."""
+        return "valkey" in self.container.spec.image.partition("@")[0]
+
     def refuses(self, user: str, password: str, command: str, writes: bool) -> str:
         """Why a command is not run, or ""."""
         default = self.accounts.users["default"]
@@ -459,7 +514,8 @@ class RedisProgram(StoreProgram):
         """`redis-cli`, `redis-server --version`, and the same of Valkey."""
         name = argv[0].rpartition("/")[2] if argv else ""
         if name in ("redis-server", "valkey-server") and ("--version" in argv or "-v" in argv):
-            return Outcome(f"Redis server v={self.version} sha=00000000:1 malloc=jemalloc-5.3.0 bits=64\n")
+            kind = "Valkey" if self.is_valkey else "Redis"
+            return Outcome(f"{kind} server v={self.version} sha=00000000:1 malloc=jemalloc-5.3.0 bits=64\n")
         return rediscli.run(self.container, self, argv)
 
 

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simcluster.engine import SECOND, format_rfc3339
+from simcluster.engine import SECOND
+from simcluster.engine.clock import unix_seconds
 from simcluster.engine.streams import mix
 from simcluster.models.apps.stores import clients
+from simcluster.models.apps.stores.redis import clientlist, clientmodes, introspection, scripts
+from simcluster.models.apps.stores.redis.clientmodes import human as _human
 from simcluster.models.apps.stores.redis.redisdata import COMMANDS
+from simcluster.models.apps.stores.redis.redisdatabase import RedisDatabase
 from simcluster.models.apps.stores.settings import number_of, size_of
 from simcluster.models.machine.container import Container
-from simcluster.models.userland.outcome import FOREVER_NS, Outcome
+from simcluster.models.userland.outcome import Outcome
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.redis.redis import RedisProgram
 
 _HELP = "redis-cli 8.2.1\n\nUsage: redis-cli [OPTIONS] [cmd [arg [arg ...]]]\n"
 _OPTIONS = {"-a": "password", "--pass": "password", "-h": "host", "-p": "port", "-n": "database", "-u": "url"}
-_OPTIONS |= {"--user": "user", "-i": "interval", "-r": "repeat", "-t": "timeout"}
+_OPTIONS |= {"--user": "user", "-i": "interval", "-r": "repeat", "-t": "timeout", "-d": "delimiter", "-D": "delimiter"}
+_OPTIONS |= {"--eval": "eval", **clientmodes.VALUED}
 _WARNING = "Warning: Using a password with '-a' or '-u' option on the command line interface may not be safe.\n"
 _WRITES = ("FLUSHALL", "FLUSHDB", *(name for name, known in COMMANDS.items() if known.writes))
 _FREE = ("AUTH", "HELLO", "QUIT")
+_LISTED = ("KEYS", "SCAN", "RANDOMKEY")
+_SCRIPTS = ("EVAL", "EVAL_RO", "EVALSHA", "EVALSHA_RO", "SCRIPT")
 
 
 def run(container: Container, own: RedisProgram | None, argv: tuple[str, ...]) -> Outcome | None:
@@ -49,22 +56,26 @@ def run(container: Container, own: RedisProgram | None, argv: tuple[str, ...]) -
         return clients.failed(f"Could not connect to Redis at {host or '127.0.0.1'}:{port}: {why}")
     server: RedisProgram = there.program  # type: ignore[assignment]
     warning = _WARNING if said and "--no-auth-warning" not in flags else ""
-    if "--latency" in flags:  # a second of pings; without a terminal it prints once and ends
-        return Outcome("0 1 0.24 96\n", warning, 0, SECOND)
-    if "--stat" in flags:
-        return Outcome(_statistics(server), warning, 0, FOREVER_NS)
-    if any(flag.startswith(("--latency", "--intrinsic")) for flag in flags):
-        return Outcome("", f"{warning}Unrecognized option or bad number of args for: '{flags[0]}'\n", 1)
-    if "--bigkeys" in flags:
-        return Outcome(_largest(server), warning)
-    if index >= len(words):
-        return Outcome("" if flags else _HELP, warning)
+    server.next_client += 1
+    server.received += 1
     number, chosen = found.get("database", url.database or "0"), 0
     if number.isdigit() and int(number) < number_of(server.config["databases"], 16):
         chosen = int(number)
     elif number.removeprefix("-").isdigit():
         warning += f"SELECT {number} failed: ERR DB index is out of range\n"
-    done = RedisCli(server, chosen).run(list(words[index:]), found.get("user", url.user), password)
+    user = found.get("user", url.user)
+    mode = next((flag for flag in flags if flag in clientmodes.MODES), "")
+    if mode:
+        why = server.refuses(user, password, "PING" if "latency" in mode else "SCAN", False)
+        if why:
+            return Outcome("", f"{warning}{'' if mode == '--scan' else chr(10)}Error: {why}\n", 1)
+        done = clientmodes.run(server, chosen, mode, found)
+        return done._replace(stderr=warning + done.stderr)
+    if any(flag.startswith(("--latency", "--intrinsic")) for flag in flags):
+        return Outcome("", f"{warning}Unrecognized option or bad number of args for: '{flags[0]}'\n", 1)
+    if index >= len(words):
+        return Outcome("" if flags else _HELP, warning)
+    done = RedisCli(server, chosen).run(list(words[index:]), user, password)
     return Outcome(done.stdout, warning + done.stderr, done.code)
 
 
@@ -74,10 +85,13 @@ class RedisCli:
     def __init__(self, program: RedisProgram, database: int = 0) -> None:
         self._program = program
         self._number = database
-        self._data = program.database(database)
+        self._database = RedisDatabase(program, database)
+        self._data = self._database.data
+        self._login = ("", "")
 
     def run(self, words: list[str], user: str, password: str) -> Outcome:
         """One command, as a user."""
+        self._login = (user, password)
         name = words[0].upper()
         why = "" if name in _FREE else self._program.refuses(user, password, name, name in _WRITES)
         if why:
@@ -112,13 +126,20 @@ class RedisCli:
             case "INFO":
                 return self._info(sub)
             case "DBSIZE":
-                return str((0 if self._number else program.keyspace.keys()) + len(self._data))
+                return str(len(self._database))
             case "CONFIG" if len(words) > 2 or sub in ("REWRITE", "RESETSTAT"):
                 return self._config(sub, words[2:])
-            case "CLIENT" if sub == "LIST":
-                return self._clients()
-            case "CLIENT" if sub in ("ID", "GETNAME"):
-                return str(3 + len(program.connections)) if sub == "ID" else ""
+            case "CLIENT":
+                said = clientlist.client(program, self._number, sub, words[2:])
+                return self._unknown(words) if said is None else said
+            case "OBJECT":
+                return introspection.object_of(program, self._database, sub, words[2:])
+            case "MEMORY" if sub:
+                return introspection.memory(program, self._database, sub, words[2:])
+            case "LATENCY" if sub:
+                return introspection.latency(program, sub, words[2:])
+            case _ if name in _SCRIPTS:
+                return scripts.run(program.scripts, name, words[1:], self._called)
             case "SLOWLOG":
                 return self._slowlog(sub, words[2:])
             case "ACL":
@@ -129,12 +150,10 @@ class RedisCli:
             case "SAVE":
                 return "ERR" if program.save() else "OK"
             case "LASTSAVE":
-                return str(program.saved_ns // SECOND + 1_772_442_000)
+                return str(unix_seconds(program.saved_ns))
             case "FLUSHALL" | "FLUSHDB":
-                if name == "FLUSHALL" or not self._number:
-                    program.keyspace.used.clear()
-                for data in program.databases().values() if name == "FLUSHALL" else (self._data,):
-                    data.clear()
+                for number in program.databases() if name == "FLUSHALL" else (self._number,):
+                    RedisDatabase(program, number).flush()
                 return "OK"
             case "SELECT" if len(words) == 2:
                 if not sub.removeprefix("-").isdigit():
@@ -143,29 +162,33 @@ class RedisCli:
                 return "OK" if there else "ERR DB index is out of range"
             case "ROLE":
                 return "master\n0\n"
-            case "MEMORY" if sub == "USAGE" and len(words) > 2:
-                used = self._data.usage(words[2])
-                return "" if used is None else str(used)
-            case "MEMORY" if sub == "DOCTOR":
-                found = "Sam, I can't find any memory issue in your instance. "
-                return f"{found}I can only account for what occurs on this base."
             case "TIME":
-                return format_rfc3339(program.container.sim.now, digits=6)
-            case _ if name in COMMANDS:
+                now = program.container.sim.now
+                return f"{unix_seconds(now)}\n{now % SECOND // 1000}"
+            case _ if name in COMMANDS or name in _LISTED:
                 return self._key(name, words[1:])
-            case "CLIENT" | "MEMORY" | "CONFIG":
-                return f"ERR unknown subcommand '{words[1] if len(words) > 1 else ''}'. Try {name} HELP."
             case _:
-                rest = "".join(f"'{word}' " for word in words[1:])
-                return f"ERR unknown command '{words[0]}', with args beginning with: {rest}"
+                return self._unknown(words)
+
+    def _unknown(self, words: list[str]) -> str:
+        name = words[0].upper()
+        if name in ("CLIENT", "MEMORY", "CONFIG", "LATENCY"):
+            return f"ERR unknown subcommand '{words[1] if len(words) > 1 else ''}'. Try {name} HELP."
+        rest = "".join(f"'{word}' " for word in words[1:])
+        return f"ERR unknown command '{words[0]}', with args beginning with: {rest}"
+
+    def _called(self, words: list[str]) -> str:
+        """A command that a script calls."""
+        name = words[0].upper()
+        return self._program.refuses(*self._login, name, name in _WRITES) or self._command(name, words)
 
     def _key(self, name: str, words: list[str]) -> str:
         """A command on keys that people have set."""
-        data, writes = self._data, COMMANDS[name].writes
+        data, writes = self._data, name in COMMANDS and COMMANDS[name].writes
         why = self._program.fails_with(0) if writes and name not in ("DEL", "UNLINK", "EXPIRE", "PEXPIRE") else ""
         if writes and not why and data.full(words):
             why = "OOM command not allowed when used memory > 'maxmemory'."
-        return why or data.command(name, words) or ""
+        return why or self._database.command(name, words)
 
     def _config(self, sub: str, words: list[str]) -> str:
         program = self._program
@@ -210,30 +233,18 @@ class RedisCli:
             return str(removed)
         return f"ERR unknown subcommand '{sub}'. Try ACL HELP."
 
-    def _clients(self) -> str:
-        lines = []
-        for number, (namespace, pod, container) in enumerate(self._program.connections, start=3):
-            lines.append(
-                f"id={number} addr={pod}:{40000 + number} laddr=:6379 fd={7 + number} name={pod} age="
-                f"{self._program.uptime_s()} idle=0 flags=N db=0 user=default cmd=hmget # {namespace}/{container}\n"
-            )
-        lines.append(
-            f"id={3 + len(lines)} addr=127.0.0.1:{50_000 + len(lines)} laddr=127.0.0.1:6379 fd={8 + len(lines)} name= "
-            "age=0 idle=0 flags=N db=0 user=default cmd=client|list\n"
-        )
-        return "".join(lines)
-
     def _info(self, section: str) -> str:
         program, keys = self._program, self._program.keyspace
         used = int(keys.bytes) + (1 << 20)
         seconds, spaces = program.uptime_s(), list[str]()
-        for number, data in program.databases().items():
-            held, (ends, mean) = len(data) + (0 if number else keys.keys()), data.lasting()
+        for number in program.databases():
+            database = RedisDatabase(program, number)
+            held, (ends, mean) = len(database), database.expiring()
             spaces += [f"db{number}:keys={held},expires={ends},avg_ttl={mean}"] if held else []
         persisted = "err" if program.save_error else "ok"
         appended = "err" if program.append_error else "ok"
         parts = {
-            "SERVER": ("Server", f"redis_version:{program.version}", "redis_mode:standalone", "process_id:1",
+            "SERVER": ("Server", *_versions(program), "process_id:1",
                        f"tcp_port:{next(iter(program._ports))}", f"uptime_in_seconds:{seconds}"),
             "CLIENTS": ("Clients", f"connected_clients:{program.open_connections() + 1}",
                         f"maxclients:{program.config['maxclients']}", "blocked_clients:0"),
@@ -248,11 +259,13 @@ class RedisCli:
                        "mem_allocator:jemalloc-5.3.0"),
             "PERSISTENCE": ("Persistence", "loading:0", f"rdb_changes_since_last_save:{int(program.dirty)}",
                             "rdb_bgsave_in_progress:0",
-                            f"rdb_last_save_time:{program.saved_ns // SECOND + 1_772_442_000}",
+                            f"rdb_last_save_time:{unix_seconds(program.saved_ns)}",
                             f"rdb_last_bgsave_status:{persisted}", "rdb_last_bgsave_time_sec:0",
                             f"aof_enabled:{int(program.config['appendonly'] == 'yes')}",
                             f"aof_last_write_status:{appended}"),
-            "STATS": ("Stats", f"total_commands_processed:{int(program.commands)}",
+            "STATS": ("Stats", f"total_connections_received:{program.received}",
+                      f"total_commands_processed:{int(program.commands)}",
+                      f"instantaneous_ops_per_sec:{int(program.rate)}",
                       f"expired_keys:{sum(one.expired for one in program.databases().values())}",  # integers
                       f"keyspace_hits:{int(keys.hits)}",
                       f"keyspace_misses:{int(keys.misses)}", f"evicted_keys:{int(keys.evicted)}",
@@ -262,33 +275,13 @@ class RedisCli:
                             "master_replid2:0000000000000000000000000000000000000000", "master_repl_offset:0",
                             "second_repl_offset:-1", "repl_backlog_active:0", "repl_backlog_size:1048576"),
             "CPU": ("CPU", f"used_cpu_user:{program.container.cpu_ns / 1e9:.6f}"),
+            "COMMANDSTATS": ("Commandstats", *_command_statistics(program)),
             "KEYSPACE": ("Keyspace", *spaces),
         }  # fmt: skip
-        chosen = parts if section in ("", "ALL", "EVERYTHING", "DEFAULT") else {section: parts.get(section, ())}
+        chosen = dict(parts) if section in ("", "ALL", "EVERYTHING", "DEFAULT") else {section: parts.get(section, ())}
+        if section in ("", "DEFAULT"):
+            del chosen["COMMANDSTATS"]
         return "\r\n".join("# " + "\r\n".join(lines) + "\r\n" for lines in chosen.values() if lines)
-
-
-def _statistics(server: RedisProgram) -> str:
-    """`--stat`: its head and the first row; nobody waits for the second."""
-    keys, used = server.keyspace.keys() + len(server.human), int(server.keyspace.bytes) + (1 << 20)
-    load = f"{int(server.commands)} (+0)"
-    clients = server.open_connections() + 1
-    head = "------- data ------ --------------------- load -------------------- - child -\n"
-    head += "keys       mem      clients blocked requests            connections          \n"
-    return f"{head}{keys:<11}{_human(used):<9}{clients:<8}{0:<8}{load:<20}{clients:<12}\n"
-
-
-def _largest(server: RedisProgram) -> str:
-    """`--bigkeys`."""
-    units = {"string": "bytes", "list": "items", "hash": "fields", "set": "members", "zset": "members"}
-    head = (
-        "\n# Scanning the entire keyspace to find biggest keys as well as\n# average sizes per key type.  You can use "
-    )
-    head += "-i 0.1 to sleep 0.1 sec\n# per 100 SCAN commands (not usually needed).\n\n"
-    found = server.human.largest()
-    rows = "".join(f"Biggest {kind:>6} found '\"{key}\"' has {size} {units[kind]}\n" for kind, (key, size) in
-                   found.items())  # fmt: skip
-    return f"{head}-------- summary -------\n\nSampled {len(server.human)} keys in the keyspace!\n\n{rows}"
 
 
 def _plain(name: str, value: str) -> str:
@@ -296,13 +289,33 @@ def _plain(name: str, value: str) -> str:
     return str(size_of(value) or 0) if name in ("maxmemory", "repl-backlog-size") else value
 
 
-def _human(amount: int) -> str:
-    for shift, unit in ((30, "G"), (20, "M"), (10, "K")):
-        if amount >= 1 << shift:
-            return f"{amount / (1 << shift):.2f}{unit}"
-    return f"{amount}B"
-
-
 def _matches(pattern: str, name: str) -> bool:
     head, star, tail = pattern.partition("*")
     return bool(star) and name.startswith(head) and name.endswith(tail)
+
+
+def _versions(program: RedisProgram) -> tuple[str, ...]:
+    """Valkey names the last Redis that it is compatible with, too (REDIS_VERSION in version.h)."""
+    if program.is_valkey:
+        names = ("redis_version:7.2.4", "server_name:valkey", f"valkey_version:{program.version}")
+        return (*names, "server_mode:standalone")
+    return (f"redis_version:{program.version}", "redis_mode:standalone")
+
+
+def _command_statistics(program: RedisProgram) -> list[str]:
+    """By command: how often it was called and how long that took, its execution alone."""
+    server, found = program.server, dict[str, tuple[int, int]]()
+    if server is None:
+        return []
+    for name, io, count, operation in zip(
+        program.behaviour.operations, program.io_models(), program.served, server.spec.operations, strict=True
+    ):
+        command = (io.command or name.partition("-")[0]).lower()
+        calls, took_us = found.get(command, (0, 0))
+        if count:
+            found[command] = (calls + count, took_us + int(count * server.service_ns(operation)) // 1000)
+    return [
+        f"cmdstat_{name}:calls={calls},usec={took_us},usec_per_call={took_us / calls:.2f},rejected_calls=0,"
+        "failed_calls=0"
+        for name, (calls, took_us) in found.items()
+    ]

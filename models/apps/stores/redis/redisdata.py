@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from simcluster.engine import MILLISECOND, SECOND, Simulation
@@ -39,11 +38,13 @@ class RedisData:
 
     Attributes:
         expired: how many have ended by their time.
+        touched: when a command named a key last, simulated ns.
     """
 
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
         self.expired = 0
+        self.touched: dict[str, int] = {}
         self._values: dict[str, Value] = {}
 
     def live(self) -> dict[str, Value]:
@@ -66,6 +67,15 @@ class RedisData:
     def clear(self) -> None:
         """FLUSHALL."""
         self._values.clear()
+        self.touched.clear()
+
+    def put(self, key: str, value: Value) -> None:
+        """Keep a value as it is."""
+        self._values[key] = value
+
+    def take(self, key: str) -> None:
+        """Forget a key."""
+        self._values.pop(key, None)
 
     @property
     def bytes(self) -> int:
@@ -75,14 +85,6 @@ class RedisData:
     def usage(self, key: str) -> int | None:
         """MEMORY USAGE: about how many bytes a key takes."""
         return _size(key, self._values[key]) if key in self.live() else None
-
-    def largest(self) -> dict[str, tuple[str, int]]:
-        """By type: the key with the most elements (of strings: bytes), and how many."""
-        found: dict[str, tuple[str, int]] = {}
-        for key, value in self.live().items():
-            if len(value.data) > found.get(value.kind, ("", -1))[1]:
-                found[value.kind] = (key, len(value.data))
-        return found
 
     # Access.
 
@@ -115,9 +117,11 @@ class RedisData:
         if len(args) < known.least or (known.most >= 0 and len(args) > known.most):
             return f"ERR wrong number of arguments for '{name.lower()}' command"
         try:
-            return known.do(self, args)
+            answer = known.do(self, args)
         except RedisError as error:
             return str(error)
+        self.touched |= {key: self.sim.now for key in args if key in self._values}
+        return answer
 
 
 def _size(key: str, value: Value) -> int:
@@ -266,23 +270,6 @@ def _exists(data: RedisData, args: list[str]) -> str:
 def _type(data: RedisData, args: list[str]) -> str:
     found = data.live().get(args[0])
     return "none" if found is None else found.kind
-
-
-def _keys(data: RedisData, args: list[str]) -> str:
-    return _lines([key for key in data.live() if fnmatchcase(key, args[0])])
-
-
-def _scan(data: RedisData, args: list[str]) -> str:
-    _integer(args[0])
-    pattern, kind, rest = "*", "", list(args[1:])
-    while rest:
-        word = rest.pop(0).upper()
-        if word not in ("MATCH", "COUNT", "TYPE") or not rest:
-            raise RedisError(_SYNTAX)
-        value = rest.pop(0)
-        pattern, kind = (value, kind) if word == "MATCH" else (pattern, value) if word == "TYPE" else (pattern, kind)
-    found = [key for key, value in data.live().items() if fnmatchcase(key, pattern) and kind in ("", value.kind)]
-    return "0\n" + "".join(f"{key}\n" for key in found)
 
 
 def _rename(data: RedisData, args: list[str]) -> str:
@@ -582,7 +569,7 @@ COMMANDS: dict[str, Known] = {
     "APPEND": Known(_append, 2, 2, True), "STRLEN": Known(_strlen), "INCR": Known(_incr, writes=True),
     "DECR": Known(_decr, writes=True), "INCRBY": Known(_incrby, 2, 2, True), "DECRBY": Known(_decrby, 2, 2, True),
     "DEL": Known(_del, 1, -1, True), "UNLINK": Known(_del, 1, -1, True), "EXISTS": Known(_exists, 1, -1),
-    "TYPE": Known(_type), "KEYS": Known(_keys), "SCAN": Known(_scan, 1, -1), "RENAME": Known(_rename, 2, 2, True),
+    "TYPE": Known(_type), "RENAME": Known(_rename, 2, 2, True),
     "EXPIRE": Known(_expire, 2, 2, True), "PEXPIRE": Known(_pexpire, 2, 2, True), "TTL": Known(_ttl),
     "PTTL": Known(_pttl), "PERSIST": Known(_persist, writes=True),
     "LPUSH": Known(_lpush, 2, -1, True), "RPUSH": Known(_rpush, 2, -1, True), "LPOP": Known(_lpop, 1, 2, True),

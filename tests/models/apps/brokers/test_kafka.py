@@ -108,7 +108,7 @@ def test_a_group_lags_and_is_moved_only_while_nobody_reads(cluster: World) -> No
     assert tool(cluster, move)[1].startswith(refused)
     cluster.run_for(50 * SECOND)  # it is not heard of
     assert broker.fetch("g", identity, 15, positions) is None
-    assert "no active members" in tool(cluster, "kafka-consumer-groups.sh --describe --group g")[0]
+    assert "no active members" in tool(cluster, "kafka-consumer-groups.sh --describe --group g")[1]
     assert tool(cluster, move)[0].splitlines()[-1].split() == ["g", "t", "0", "20"]
     assert '{"order' in tool(cluster, "kafka-console-consumer.sh --topic t --partition 0 --offset 20")[0]
     assert tool(cluster, "kafka-get-offsets.sh --topic t")[0] == "t:0:21\n"
@@ -122,11 +122,11 @@ def test_each_tool_is_a_jvm_in_the_brokers_container(cluster: World) -> None:
     assert broker.container.cpu_ns - used > SECOND
     cluster.run_for(3 * SECOND)
     assert broker.container.memory_bytes == before
-    codes = [tool(cluster, "kafka-topics.sh --list", 0)[2] for _ in range(3)]
-    assert codes[-1] != 0
-    assert not broker.container.running
-    cluster.run_for(2 * SECOND)
-    assert "OOMKilled" in cluster.kubectl().run("get pods -o yaml").stdout
+    for _ in range(4):  # one after the other, however quickly
+        assert tool(cluster, "kafka-topics.sh --list", 0)[2] == 0
+        cluster.run_for(SECOND // 2)
+    assert broker.container.memory_bytes - before < 120 << 20
+    assert broker.container.running
 
 
 def test_large_messages_take_a_small_container(cluster: World) -> None:
