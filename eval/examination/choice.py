@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from simcluster.api.objects import ApiObject, labels_of, name_of
+from simcluster.control.kubelet.thresholds import CONFIG_FILE, unreadable
 from simcluster.engine.streams import Streams
 from simcluster.eval.examination.standing import WORKLOADS, workloads
 from simcluster.eval.examination.trials import Again, Drain, OneMore, Reboot, Recreated, Returned, Roll, Trial, label
@@ -17,6 +18,7 @@ from simcluster.eval.interventions.victims import calls_of
 from simcluster.faults.facts import ChangedFact, essence, leaves
 from simcluster.faults.steps import mechanism_of
 from simcluster.faults.survey import standing
+from simcluster.models.machine.machine import Machine
 from simcluster.tasks.model import Task
 
 if TYPE_CHECKING:
@@ -226,9 +228,11 @@ def _bare_pods(world: World, namespace: str) -> tuple[str, ...]:
 
 
 def _host(world: World, name: str) -> tuple[Any, ...]:
-    """What of a node decides how it comes back: enabled units, labels and taints."""
+    """What of a node decides how it comes back: enabled units, what its kubelet cannot read, labels and taints."""
     machine, node = world.machines.get(name), world.api.store.get("nodes", "", name)
     if machine is None or node is None:
         return ()
     units = tuple((unit.name, unit.active, unit.enabled, unit.masked) for unit in machine.unit_list())
-    return units, labels_of(node), (node.get("spec") or {}).get("taints")
+    file = machine.files.find(CONFIG_FILE) if isinstance(machine, Machine) else None
+    why = "" if file is None else unreadable(file.text)
+    return units, why, labels_of(node), (node.get("spec") or {}).get("taints")

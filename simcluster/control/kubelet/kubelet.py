@@ -30,7 +30,7 @@ from simcluster.control.kubelet.resting import Resting
 from simcluster.control.kubelet.runs import happened
 from simcluster.control.kubelet.shutdown import REFUSED, ShutdownManager
 from simcluster.control.kubelet.staticpods import StaticPods
-from simcluster.control.kubelet.thresholds import CONFIG_FILE, configured
+from simcluster.control.kubelet.thresholds import CONFIG_FILE, configured, unreadable
 from simcluster.control.pods.counters import Counters, Roster
 from simcluster.engine import MINUTE, SECOND, Simulation, Timer
 from simcluster.models.machine.container import Container, cpu_times
@@ -121,7 +121,12 @@ class Kubelet(Host):
     # Life.
 
     def start(self) -> None:
-        """The process starts: register, list the node's pods, watch them."""
+        """The process starts: register, list the node's pods, watch them. It ends if it cannot read its file."""
+        why = self._unreadable()
+        if why:
+            self.klog.error("run.go:72", why, "command failed")
+            self.sim.after(0, self.machine.units.fail, "kubelet.service", 1)
+            return
         self.running = True
         self.started_ns = self.sim.now
         self.forget_everything()
@@ -152,6 +157,11 @@ class Kubelet(Host):
         """What the process reads when it starts."""
         text = self._configuration_text()
         return configured(self.given, text, self.machine.memory_bytes) if text else self.given
+
+    def _unreadable(self) -> str:
+        """Why the process ends at once; a machine that nobody has joined to a cluster needs no file."""
+        file, joined = (self.machine.files.find(path) for path in (CONFIG_FILE, "/etc/kubernetes/kubelet.conf"))
+        return "" if file is None and joined is None else unreadable(None if file is None else file.text)
 
     def _configuration_text(self) -> str:
         file = self.machine.files.find(CONFIG_FILE)

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from simcluster.api import quantity
+from simcluster.api.schema.yamltext import YamlSyntaxError, decode_yaml
 from simcluster.control.kubelet.config import KubeletConfig, SoftThreshold
 from simcluster.engine import parse_duration
 from simcluster.models.machine.machine import Machine
@@ -30,6 +31,28 @@ def amount_of(text: str, total: int) -> int:
     if text.endswith("%"):
         return int(float(text[:-1]) * total / 100)
     return quantity.to_bytes(text)
+
+
+def unreadable(text: str | None) -> str:
+    """Why a kubelet ends when it reads this file, as it says; empty if it goes on.
+
+    Args:
+        text: None: there is no such file.
+    """
+    if text is None:
+        absent = f"open {CONFIG_FILE}: no such file or directory"
+        why = f'failed to read kubelet config file "{CONFIG_FILE}", error: {absent}'
+    else:
+        try:
+            documents = decode_yaml(text)[0]
+        except YamlSyntaxError as error:
+            why = f"failed to decode, error: {error}"
+        else:
+            if isinstance(next(iter(documents), None), Mapping):
+                return ""
+            why = "failed to decode, error: couldn't get version/kind; json parse error"
+    load = f"failed to load Kubelet config file {CONFIG_FILE}, error {why}"
+    return f"failed to load kubelet config file, path: {CONFIG_FILE}, error: {load}"
 
 
 def configured(config: KubeletConfig, text: str, memory_bytes: int) -> KubeletConfig:

@@ -126,6 +126,12 @@ def test_a_service_that_nobody_names_any_more_may_lead_nowhere(mended: Snapshot[
     assert list(unserved(episode.world, twin, "boutique", ["worker-1"])) == []
 
 
+def test_a_kubelet_that_could_not_start_again_is_found_by_a_reboot(mended: Snapshot[Episode]) -> None:
+    verdict = graded(mended, "echo '[' >> /var/lib/kubelet/config.yaml", node="worker-2")
+    assert not verdict.passed
+    assert verdict.results[-1].name == "loss: worker-2 is rebooted"
+
+
 def test_a_pods_address_that_somebody_names_goes_with_it(mended: Snapshot[Episode]) -> None:
     episode = mended.restore()
     address = episode.kubectl("get pod -n boutique -l app=cartservice -o jsonpath={.items[0].status.podIP}").stdout
