@@ -2,20 +2,24 @@
 
 A proxy in mode iptables writes chains of iptables (which nft shows, too: iptables is a face of nf_tables), one in mode
 ipvs virtual servers, one in mode nftables a table of its own. Formats: iptables 1.8.10, nftables 1.0.9, ipvsadm 1.31
-(Ubuntu 24.04); rules that somebody wrote: `packetrules`. Left out: counters of packets, changes by nft and ipvsadm.
+(Ubuntu 24.04); rules that somebody wrote: `packetrules`. Left out: counters of packets, changes by nft and ipvsadm, and
+of any table but filter, which are refused.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from simcluster.models.machine.hosttools.packetrules import change
+from simcluster.models.machine.hosttools.packetrules import COMMANDS, change
 from simcluster.models.machine.kernel.packetfilter import ACCEPT, CHAINS
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import NodeRules
 from simcluster.models.userland.options import parse
 from simcluster.models.userland.outcome import Outcome
 
+#: What nf_tables calls what is refused.
+_VERBS = {"A": "RULE_APPEND", "I": "RULE_INSERT", "D": "RULE_DELETE", "C": "RULE_DELETE", "F": "RULE_FLUSH",
+          "P": "CHAIN_UPDATE"}  # fmt: skip
 _BASIC = ("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING")
 _MANAGED = "# Warning: table ip {table} is managed by iptables-nft, do not touch!\n"
 
@@ -119,6 +123,7 @@ def _save(machine: Machine, args: list[str], stdin: str) -> Outcome:
     if wanted in ("", "filter"):
         ends = machine.os.filter.policies
         lines += ["*filter", *(f":{chain} {ends.get(chain, ACCEPT)} [0:0]" for chain in CHAINS)]
+        lines += [f":{chain} - [0:0]" for chain in ("KUBE-SERVICES", "KUBE-NODEPORTS")]
         lines += [f"-A {rule.chain} {rule.match} {rule.act}" for rule in filtered] + ["COMMIT"]
     return Outcome("\n".join([*lines, ""]))
 
@@ -127,12 +132,17 @@ def _iptables(machine: Machine, args: list[str], stdin: str) -> Outcome:
     done = change(machine.os.filter, args)
     if done is not None:
         return done
-    asked = parse(args, "LSnvxZ", "t", {"list": "L", "list-rules": "S", "numeric": "n", "verbose": "v", "table": "t"})
+    names_of = {"list": "L", "list-rules": "S", "numeric": "n", "verbose": "v", "table": "t", "line-numbers": "l"}
+    asked = parse([one for one in args if one not in ("-w", "--wait")], "LSnvxZl", "t", names_of)
     table = asked.values.get("t", "filter")
+    writes = next((at for at, word in enumerate(args) if word in COMMANDS), -1)
+    if writes >= 0:  # the rules of a proxy's tables are its own
+        verb, chain = _VERBS[COMMANDS[args[writes]]], (args[writes + 1 : writes + 2] or [""])[0]
+        return Outcome("", f"iptables v1.8.10 (nf_tables): {verb} failed (Operation not permitted): chain {chain}\n", 4)
     hint = "Try `iptables -h' or 'iptables --help' for more information.\n"
     if asked.problem or not asked.has("L", "S"):
         what = "unknown option" if asked.problem else "no command specified"
-        shown = f' "{asked.problem.rpartition(" ")[2]}"' if asked.problem else ""
+        shown = f' "{_typed(args, asked.problem)}"' if asked.problem else ""
         return Outcome("", f"iptables v1.8.10 (nf_tables): {what}{shown}\n{hint}", 2)
     chains, nat, filtered = _tables(_rules(machine, "iptables"), machine)
     names = [*_BASIC, *chains] if table == "nat" else ["INPUT", "FORWARD", "OUTPUT", "KUBE-SERVICES", "KUBE-NODEPORTS"]
@@ -153,9 +163,18 @@ def _iptables(machine: Machine, args: list[str], stdin: str) -> Outcome:
         used = sum(1 for rule in rules if rule.act == f"-j {name}")
         end = machine.os.filter.policies.get(name, ACCEPT) if table == "filter" else ACCEPT
         policy = f"policy {end}" if not name.startswith("KUBE") else f"{used} references"
-        head = f"Chain {name} ({policy})\n{'target':<10} {'prot':<4} {'opt':<3} {'source':<20} {'destination':<20}\n"
-        blocks.append(head + "".join(_listed(rule) for rule in own))
+        numbered = asked.has("l")
+        head = f"Chain {name} ({policy})\n" + ("num  " if numbered else "")
+        head += f"{'target':<10} {'prot':<4} {'opt':<3} {'source':<20} {'destination':<20}\n"
+        rows = [_listed(rule) for rule in own]
+        blocks.append(head + "".join(f"{at:<5}{row}" if numbered else row for at, row in enumerate(rows, 1)))
     return Outcome("\n".join(blocks))
+
+
+def _typed(args: list[str], problem: str) -> str:
+    """The option that nobody knows, as it was typed."""
+    name = problem.rpartition(" ")[2].strip("'‘’\"")
+    return next((word for word in args if word.startswith("-") and name.strip("-") in word), f"-{name}")
 
 
 def _lines(rules: list[Rule], names: list[str]) -> list[str]:
