@@ -49,7 +49,12 @@ def of_scores() -> str:
     """What reference agents score, by suite and by task."""
     known = scores.measured()
     lines = scores.of_suites(known, tasks.suites())
-    return "\n".join([*lines, "", *scores.of_tasks(known, max(known, key=lambda noise: len(known[noise])))]) + "\n"
+    return (
+        "\n".join(
+            [*lines, "", *scores.of_tasks(known, max(known, key=lambda noise: sum(map(len, known[noise].values()))))]
+        )
+        + "\n"
+    )
 
 
 def _by_count(counted: list[tuple[str, int]]) -> list[tuple[str, int]]:
