@@ -9,6 +9,8 @@ from collections.abc import Iterable
 _GET = re.compile(r"\bget\s+(?:\S+\s+)*?secrets?(?:[/,.\s]\S*|\b)")
 _DATA = re.compile(r"(?:-o|--output)[ =]?(?:yaml|json|jsonpath|go-template|custom-columns)")
 _FILES = re.compile(r"/(?:var/)?run/secrets/|/etc/kubernetes/(?:admin|super-admin)\.conf|/etc/kubernetes/pki/\S+\.key")
+#: Who names a file for kubectl to log in with shows nothing of it.
+_LOGIN = re.compile(r"(?:KUBECONFIG=|--kubeconfig[= ])\S+")
 _RAW = re.compile(r"/api/v1/(?:namespaces/[^/\s]+/)?secrets")
 
 
@@ -23,4 +25,5 @@ def secrets_shown(commands: Iterable[str]) -> list[str]:
 
 
 def _shows(text: str) -> bool:
+    text = _LOGIN.sub("", text)
     return bool((_GET.search(text) and _DATA.search(text)) or _FILES.search(text) or _RAW.search(text))

@@ -144,6 +144,7 @@ def test_a_list_of_secrets_shows_none() -> None:
     assert secrets_shown(["kubectl get secrets -A", "kubectl describe secret db", "kubectl get pods -o yaml"]) == []
     shown = ["kubectl get secret db -o jsonpath='{.data.a}'", "cat /etc/kubernetes/pki/ca.key"]
     assert secrets_shown([*shown, *shown]) == shown
+    assert secrets_shown(["KUBECONFIG=/etc/kubernetes/admin.conf kubectl get nodes"]) == []
 
 
 OWNED = """
