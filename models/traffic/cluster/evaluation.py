@@ -58,8 +58,13 @@ def evaluate(plan: Plan) -> Latencies:
 
 
 def laws_of(plan: Plan) -> Latencies:
-    """The latency of each edge as it was worked out, and what servers see of it where the way to them is slow."""
-    return Latencies.of([edge.latency for edge in plan.edges], [*_served(plan)])
+    """The latency of each edge as it was worked out, what servers see of it, and how long errors take to come."""
+    answered = {edge.index: _answered_ns(edge) for edge in plan.edges if edge.causes}
+    return Latencies.of(
+        [edge.latency for edge in plan.edges],
+        [*_served(plan)],
+        {index: took_ns for index, took_ns in answered.items() if took_ns},
+    )
 
 
 def _served(plan: Plan) -> Iterator[tuple[int, Latency]]:
@@ -69,6 +74,15 @@ def _served(plan: Plan) -> Iterator[tuple[int, Latency]]:
                      for target in edge.targets if target.node >= 0]  # fmt: skip
             if any(share > 0.0 for share, _ in parts):
                 yield edge.index, mixed(parts)
+
+
+def _answered_ns(edge: Edge) -> float:
+    """After how long an attempt is answered by an error, on average; 0 if none is."""
+    ways = [way for way in edge.causes if way.cause.kind_at_caller == STATUS]
+    total = math.fsum(way.probability for way in ways)
+    if total <= 0.0:
+        return 0.0
+    return math.fsum(way.probability * way.after_ns for way in ways) / (total * (1.0 + edge.call.retries))
 
 
 def evaluate_node(plan: Plan, node: Node) -> None:

@@ -548,15 +548,17 @@ class _Telling:
         mean, variance = mean.copy(), variance.copy()
         there = (known > 0.0) & (self._troubled()[table.key] | (took > mean[table.edge]))
         mean[table.edge[there]] = took[there]
-        before, served = self._hot.latencies, () if laws is None else laws.served
-        if (
-            len(before) == len(mean)
-            and before.served == served
-            and bool((np.abs(mean - before.means) <= NOTICEABLE_LATENCY * mean).all())
-        ):
-            return before
         variance[table.edge[there]] = np.minimum(took * took, room * room)[there]
-        return Latencies(mean, variance, served=served)
+        now = Latencies(mean, variance, (), *(() if laws is None else (laws.served, laws.answered)))
+        return self._hot.latencies if _hardly_differ(self._hot.latencies, now) else now
+
+
+def _hardly_differ(before: Latencies, now: Latencies) -> bool:
+    if len(before) != len(now) or before.served != now.served or list(before.answered) != list(now.answered):
+        return False
+    times = [(before.means, now.means)]
+    times += [(np.array([*before.answered.values()]), np.array([*now.answered.values()]))]
+    return all(bool((np.abs(new - old) <= NOTICEABLE_LATENCY * new).all()) for old, new in times)
 
 
 def _at_most(found: list[tuple[str, int]], count: int) -> list[tuple[str, int]]:

@@ -233,8 +233,10 @@ class SpanMeter:
             word = KINDS[kind]
             if word in (TIMEOUT, DEADLINE, DNS_TIMEOUT):
                 took_ns = float(edges.timeouts_ns[edge])
+            elif word == STATUS:
+                took_ns = tick.latencies.answered.get(edge, tick.latencies[edge].mean)
             else:
-                took_ns = self._answered_ns(tick, edge) if word == STATUS else QUICK_FAILURE_NS
+                took_ns = QUICK_FAILURE_NS
             part = np.zeros(len(self.buckets.form))
             part[0] = part[-1] = part[-3] = count
             part[1:-3] = np.where(self.buckets.bounds_ns >= took_ns, count, 0)
@@ -243,17 +245,6 @@ class SpanMeter:
             for row in (int(edges.client[edge]), *served):
                 if row >= 0:
                     self._sums[row + 1] += part
-
-    def _answered_ns(self, tick: Tick, edge: int) -> float:
-        """How long a call took that an error answered: by the ways to fail of now, else as the others of its edge."""
-        plan = self.traffic.plan
-        causes = plan.edges[edge].causes if plan.layout is tick.layout else []
-        ways = [way for way in causes if way.cause.kind_at_caller == STATUS]
-        total = math.fsum(way.probability for way in ways)
-        if total <= 0.0:
-            return tick.latencies[edge].mean
-        attempts = 1.0 + plan.edges[edge].call.retries
-        return math.fsum(way.probability * way.after_ns for way in ways) / (total * attempts)
 
     def _edges_of(self, layout: Layout) -> Edges:
         if self._edges is None or self._edges[0] is not layout:

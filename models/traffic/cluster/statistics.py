@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine import Shared
+from simcluster.engine import FlatDict, Shared
 from simcluster.engine.clock import HOUR
 from simcluster.models.traffic.cluster.causes import KINDS
 from simcluster.models.traffic.cluster.distribution import (
@@ -36,9 +36,10 @@ class Latencies(Shared):
 
     Attributes:
         served: (edge, law) of edges whose way is slow: how long those who are called take themselves.
+        answered: edges on which calls are answered by an error, and after how many nanoseconds on average.
     """
 
-    __slots__ = ("_lates", "_means", "_variances", "served")
+    __slots__ = ("_lates", "_means", "_variances", "answered", "served")
 
     def __init__(
         self,
@@ -46,17 +47,23 @@ class Latencies(Shared):
         variances: Any = (),
         lates: Sequence[Late] = (),
         served: Sequence[tuple[int, Latency]] = (),
+        answered: Mapping[int, float] | None = None,
     ) -> None:
-        self.served = tuple(served)
+        self.served, self.answered = tuple(served), FlatDict(answered or {})
         self._means = np.array(means, dtype=np.float64).tobytes()
         self._variances = np.array(variances, dtype=np.float64).tobytes()
         self._lates = np.array(lates, dtype=np.float64).tobytes()  # empty: nobody is late
 
     @classmethod
-    def of(cls, latencies: Sequence[Latency], served: Sequence[tuple[int, Latency]] = ()) -> Latencies:
+    def of(
+        cls,
+        latencies: Sequence[Latency],
+        served: Sequence[tuple[int, Latency]] = (),
+        answered: Mapping[int, float] | None = None,
+    ) -> Latencies:
         """The same as numbers."""
         lates = [each.late for each in latencies] if any(each.late.share for each in latencies) else ()
-        return cls([each.mean for each in latencies], [each.variance for each in latencies], lates, served)
+        return cls([each.mean for each in latencies], [each.variance for each in latencies], lates, served, answered)
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -93,7 +100,7 @@ class Latencies(Shared):
         return isinstance(other, Latencies) and self._parts() == other._parts()
 
     def _parts(self) -> tuple[object, ...]:
-        return self._means, self._variances, self._lates, self.served
+        return self._means, self._variances, self._lates, self.served, self.answered
 
     def __hash__(self) -> int:
         raise TypeError("latencies are no keys")
