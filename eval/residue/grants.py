@@ -24,9 +24,7 @@ def granted(ours: Survey, before: Object | None, now: Object | None) -> Iterator
 
 
 def _rules(before: Object | None, now: Object) -> Iterator[Judgement]:
-    name = str(now["metadata"]["name"])
-    built_in = name.startswith(_BUILT_IN[0]) or name in _BUILT_IN
-    if before is None or not built_in:
+    if before is None or not _is_built_in(now):
         return
     old, new = before.get("rules") or [], now.get("rules") or []
     if [rule for rule in new if rule not in old]:
@@ -49,5 +47,6 @@ def _subjects(ours: Survey, before: Object | None, now: Object) -> Iterator[Judg
         yield "availability", "takes from those who live by it what they may do"
 
 
-def _is_built_in(binding: Object) -> bool:
-    return str(binding["metadata"]["name"]).startswith(_BUILT_IN[0]) or binding["metadata"]["name"] in _BUILT_IN
+def _is_built_in(obj: Object) -> bool:
+    name = str(obj["metadata"]["name"])
+    return name.startswith(_BUILT_IN[0]) or name in _BUILT_IN

@@ -36,16 +36,15 @@ def judge_object(place: Place, before: Object | None, now: Object | None, facts:
         return found
     if before is None:
         return [("note", "is new")]
-    return [("note", what) for _, what in elsewhere(facts)]
+    what = differing(facts)
+    return [("note", what)] if what else []
 
 
-def elsewhere(facts: list[ChangedFact]) -> list[Judgement]:
-    """What is to be said of an object that is of no concern to whoever repairs, if a decision about it was changed."""
+def differing(facts: list[ChangedFact]) -> str:
+    """In what an object differs about which something was decided; empty: in nothing."""
     paths = [fact.path for fact in facts if fact.path and not _idle(fact.place, fact.path)]
-    if not paths:
-        return []
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    return [("availability", f"differs in {', '.join(paths[:3])}{more}")]
+    return f"differs in {', '.join(paths[:3])}{more}" if paths else ""
 
 
 def _idle(place: Place, path: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from simcluster.api.objects import ApiObject
 from simcluster.control.scheduler.requests import CPU, MEMORY, pod_requests
@@ -19,7 +19,7 @@ from simcluster.eval.residue.excuses import only_adds, successors
 from simcluster.eval.residue.fates import dooms
 from simcluster.eval.residue.grants import granted
 from simcluster.eval.residue.machines import decided, judge_part
-from simcluster.eval.residue.objects import Judgement, Severity, elsewhere, judge_object
+from simcluster.eval.residue.objects import Judgement, Severity, differing, judge_object
 from simcluster.eval.residue.secrets import secrets_shown
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, differences
 from simcluster.faults.survey import Key, Survey, changes, survey
@@ -88,7 +88,8 @@ def residue(
         commands: what the operator typed, as far as it may have shown secrets.
         homes: namespaces in which repairs are made; in others nothing need be changed. Empty: all but kube-system.
     """
-    theirs, ours = survey(twin), survey(world)
+    compared = _Compared(world, twin, survey(world), survey(twin))
+    theirs, ours = compared.theirs, compared.ours
     own = tuple(incident)
     done = {(fact.place, fact.path) for fact in own}
     failed = frozenset(fact.place.name for fact in own if fact.place.kind == "Node" and fact.place.part)
@@ -111,10 +112,10 @@ def residue(
                 for severity, what in _parts([one])
             ]
         else:
-            judgements = _object(world, keys[place], (theirs, ours, twin), facts, instead.get(keys[place]))
+            judgements = _object(compared, keys[place], facts, instead.get(keys[place]))
             away = place.namespace and place.namespace not in homes if homes else place.namespace == "kube-system"
-            if away and not any(severity in GRAVE for severity, _ in judgements):
-                judgements = [*judgements, *elsewhere(facts)]
+            if away and (what := differing(facts)) and not any(severity in GRAVE for severity, _ in judgements):
+                judgements = [*judgements, ("availability", what)]
         explained = place in over or (place.kind == "Node" and not place.part and place.name in failed)
         found += [Trace("note" if explained else severity, place, what) for severity, what in judgements]
     for place, (severity, what) in dooms(world, twin):
@@ -131,11 +132,18 @@ def _parts(facts: list[ChangedFact]) -> list[Judgement]:
     return [one for one in judgements if one is not None]
 
 
-def _object(
-    world: World, key: Key, known: tuple[Survey, Survey, World], facts: list[ChangedFact], instead_of: Key | None
-) -> list[Judgement]:
-    """What is to be said of an object; `known` are what is so in the twin, and here, and the twin."""
-    theirs, ours, twin = known
+class _Compared(NamedTuple):
+    """A world at rest and its healthy twin, and what is so in each."""
+
+    world: World
+    twin: World
+    ours: Survey
+    theirs: Survey
+
+
+def _object(compared: _Compared, key: Key, facts: list[ChangedFact], instead_of: Key | None) -> list[Judgement]:
+    """What is to be said of an object, and of one that was made instead of another."""
+    world, twin, ours, theirs = compared
     before, now = theirs.objects.get(instead_of or key), ours.objects.get(key)
     if before is not None and now is None and is_remnant(before, world):
         return []

@@ -10,7 +10,6 @@ what it waited for before it failed. Left out: spans inside of a service, those 
 
 from __future__ import annotations
 
-import math
 from array import array
 from typing import Any
 
