@@ -26,7 +26,7 @@ Index = NDArray[np.int64]
 
 _POD_ARRAYS = (
     "number", "waiting", "queued", "inside", "position", "begun", "left_from", "left_to", "head", "factor", "up",
-    "ready", "stretch", "arrived", "finished", "busy", "offered",
+    "ready", "stretch", "arrived", "finished", "busy", "offered", "slow", "_speed",
 )  # fmt: skip
 _EDGE_ARRAYS = ("blocked", "holding", "held", "refused_share", "lost_share", "dead", "late")
 

@@ -95,6 +95,7 @@ class Queues:
         #: last come, first served
         self.lifo = np.array([service.queue.discipline == "lifo" for service in described])
         self.stacks = Stacks(self.lifo, slots)
+        self.slow, self.mean_service, self._speed = np.zeros(pods, dtype=bool), np.zeros(pods), np.zeros(pods)
         self._kinds()
         self._static()
         self.refresh()
@@ -156,9 +157,12 @@ class Queues:
         mean = np.where(
             layout.holds, self.hold, np.where(speed > 0.0, self.work * self.stretch / np.maximum(speed, 1e-12), 1e9)
         )
-        self.slow = (layout.servers > 1.0) & (mean >= RESOLVED) & ~layout.infinite
-        self.mean_service = mean
+        slow = (layout.servers > 1.0) & (mean >= RESOLVED) & ~layout.infinite
         self.offered = self._sum / np.maximum(self._weight, 1e-300)
+        slower = slow & ~self.slow & (speed < self._speed)
+        if slower.any():
+            self._resolve(slower)
+        self.slow, self.mean_service, self._speed = slow, mean, speed
         rho = np.minimum(self.offered / np.maximum(self.rate, 1e-12), stationary.RHO_MAX)
         row = stationary.at_utilisation(self._tables, self._kind, rho)
         self.shift = np.where(self.slow, layout.servers, row[:, 0])
@@ -169,6 +173,18 @@ class Queues:
             self.busy_chance = stationary.waiting_chance(rho, layout.servers)
         self.split = self.offered * self._lost_noise
         self._spread()
+
+    def _resolve(self, pods: NDArray[np.bool_]) -> None:
+        """Pods that slow down so much that services are resolved from now on: those that are under way now, too.
+
+        Where somebody waits all servers are busy; where nobody does, as many as by Little's law are otherwise.
+        """
+        servers, busy = self.layout.servers, np.minimum(self.offered * self.mean_service, self.layout.servers)
+        full = stationary.waiting_chance(busy / servers, servers)
+        others = np.maximum(busy - full * servers, 0.0) / np.maximum(1.0 - full, 1e-9)
+        inside = np.where(self.waiting > 0.0, self.waiting + servers, np.minimum(others, servers))
+        self.number = np.where(pods, np.maximum(self.number, inside), self.number)
+        self.queued = np.where(pods & ~self.layout.holds, np.maximum(self.queued, self.number), self.queued)
 
     def _running(self) -> Array:
         """Requests that hold a worker; where ticks are longer than their stay, by Little's law."""
