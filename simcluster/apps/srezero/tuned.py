@@ -32,6 +32,8 @@ NOTICEABLE, LEAST = 0.05, 0.006
 WINDOW_NS = 10 * SECOND
 #: A crowd settles by so much of the difference a second; most that is refused; who waits for longer is a number.
 SETTLED, MOST_REFUSED, LONGEST_S = 0.5, 0.98, 8.0
+#: For so long it knows how long who came has waited.
+KNOWN_NS = 60 * SECOND
 MILLI = 1000
 #: While queues are followed request by request it changes how it serves no more often than this.
 PAUSE_NS = 5 * SECOND
@@ -56,6 +58,13 @@ class Fate(NamedTuple):
     stay_ns: float
 
 
+class Held(NamedTuple):
+    """Requests that have had a worker, and how long they held it, all together."""
+
+    requests: int
+    time_ns: float
+
+
 class TunedProgram(CountingProgram):
     """A program with settings.
 
@@ -74,14 +83,16 @@ class TunedProgram(CountingProgram):
     _looking: Timer | None = None
     refused = 0.0
     wait_s = 0.0
+    _queued = 0.0
     _published = (0.0, 0.0)
     _adapted_ns = 0
-    _followed: list[tuple[int, int, float, float]]  # instant, requests, share that failed, mean latency
+    _followed: list[tuple[int, Fate, Held]]  # of a tick in which queues were followed
+    _waited: list[tuple[int, float]]  # since when who comes waits so long
     _shown: tuple[float, ...] = ()
 
     def start(self) -> None:
         """Read the settings; what cannot be read ends the program."""
-        self.rates, self._followed = {}, []
+        self.rates, self._followed, self._waited = {}, [], [(self.container.sim.now, 0.0)]
         self._came = [0] * len(self.behaviour.operations)
         try:
             self._given = {name: self._read(name, default) for name, default in self.SETTINGS.items()}
@@ -179,25 +190,42 @@ class TunedProgram(CountingProgram):
     def crowd(self, workers: int, queue: int) -> None:
         """What becomes of who comes while so many workers have a request: so many wait, the others are refused.
 
-        A fluid: where more is asked for than there are workers, the queue is full and the excess is refused; else
-        nobody waits.
+        A fluid: what is asked for beyond what the workers can serve waits until it can be served; while the queue is
+        full, it is refused.
         """
-        turned, waits = self._published  # as it serves now: who is refused has waited, too
-        wanted = max(0.0, self.busy - self.rate * waits) / (1.0 - turned)
-        load = wanted / max(1, workers)
-        aim = min(MOST_REFUSED, 1.0 - 1.0 / load) if load > 1.0 else 0.0
+        load = self._wanted() / max(1, workers)
+        served = self.rate / load if load else 0.0
+        most = float(queue) if load else 0.0
+        self._queued = min(most, max(0.0, self._queued + (self.rate - served) * LOOK_NS / SECOND))
+        aim = min(MOST_REFUSED, 1.0 - 1.0 / load) if load > 1.0 and self._queued >= queue else 0.0
         self.refused += SETTLED * (aim - self.refused)
         if aim == 0.0 and self.refused < LEAST:
             self.refused = 0.0
-        served = self.rate * (1.0 - self.refused)
-        self.wait_s = min(LONGEST_S, queue / served) if self.refused > LEAST and served else 0.0
+        self.wait_s = min(LONGEST_S, self._queued / served) if served else 0.0
+
+    def _wanted(self) -> float:
+        """How many workers all who come would hold, by Little's law."""
+        if not self.traffic.is_hot:
+            turned, waits = self._published  # as it serves now: who is refused has waited, too
+            return max(0.0, self.busy - self.rate * waits) / (1.0 - turned)
+        self._forget()
+        had = sum(held.requests for _, _, held in self._followed)  # integers
+        time_ns = math.fsum(held.time_ns for _, _, held in self._followed)
+        return self.rate * time_ns / (had * SECOND) if had else 0.0
+
+    def _wait_ns(self, since_ns: float) -> float:
+        """How long who came since an instant has waited for a worker, at most."""
+        ends = [began for began, _ in self._waited[1:]] + [self.container.sim.now]
+        return SECOND * max(wait_s for (_, wait_s), end in zip(self._waited, ends, strict=True) if end >= since_ns)
 
     def crowded(self, spec: ServiceSpec, answer: str, status: int, line: str) -> ServiceSpec:
         """Who waits for a worker, and who is refused."""
         self._published = (self.refused, self.wait_s)
-        if not self.refused:
-            return spec
+        now = self.container.sim.now
+        self._waited = [*(one for one in self._waited if one[0] > now - KNOWN_NS), (now, self.wait_s)]
         wait_ns = int(self.wait_s * SECOND)
+        if not wait_ns and not self.refused:
+            return spec
         operations = (replace(op, latency_ns=op.latency_ns + wait_ns) for op in spec.operations)
         return refusing(_with(spec, operations), "", [Share(self.refused, answer, status, line)])
 
@@ -207,8 +235,9 @@ class TunedProgram(CountingProgram):
             return []
         if self.traffic.is_hot:
             self._forget()
-            return [Fate(count * MILLI * SECOND // WINDOW_NS, failed, Latency(mean, mean * mean / 4.0), mean)
-                    for _, count, failed, mean in self._followed]  # fmt: skip
+            return [
+                fate._replace(requests=fate.requests * MILLI * SECOND // WINDOW_NS) for _, fate, _ in self._followed
+            ]
         found = []
         for index, name in enumerate(self.behaviour.operations):
             fate = self.traffic.fate(self.server, index)
@@ -220,11 +249,19 @@ class TunedProgram(CountingProgram):
     def log_requests(self, t_ns: int, span_ns: int, happened: Happened) -> bool:
         """Keep what was followed for some seconds."""
         for one in happened.followed:
-            lost = sum(failed.calls for failed in one.failed if failed.call.required)  # integers
+            bad = [failed for failed in one.failed if failed.call.required]
+            lost = sum(failed.calls for failed in bad)  # integers
             values, count = one.took.values, one.served + lost
             if count:
                 mean = math.fsum(values) / len(values) if len(values) else 0.0
-                self._followed.append((t_ns, count, lost / count, mean))
+                ends = [(one.served, mean)]
+                ends += [(failed.calls, failed.before.mean + failed.after_ns) for failed in bad]
+                stay_ns = math.fsum(number * took for number, took in ends) / count
+                fate = Fate(count, lost / count, Latency(mean, mean * mean / 4.0), stay_ns)
+                began = [ends[0], *(end for end, failed in zip(ends[1:], bad, strict=True) if failed.call.env)]
+                time_ns = math.fsum(n * max(0.0, took - self._wait_ns(t_ns - took)) for n, took in began)
+                held = Held(sum(number for number, _ in began), time_ns)  # integers
+                self._followed.append((t_ns, fate, held))
         self._forget()
         return super().log_requests(t_ns, span_ns, happened)
 

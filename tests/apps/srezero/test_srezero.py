@@ -8,6 +8,8 @@ from simcluster.apps.cases import Users
 from simcluster.apps.srezero.tuned import TunedProgram
 from simcluster.engine import SECOND
 from simcluster.eval.worlds.healthy import HEALTHY, Place
+from simcluster.faults.incident import Incident
+from simcluster.faults.steps import IncidentStep
 from simcluster.models.machine.process import Call
 from simcluster.world import World
 
@@ -75,6 +77,20 @@ def test_a_weight_of_a_hundred_leaves_one_web_server_without_work_and_fills_the_
     assert rates[1] > 200
     assert metrics(world, "load-balancer")["backend_skew_pct"] == 100
     assert succeeded(world) < 0.985
+
+
+def test_workers_that_waited_for_a_halted_cache_serve_everybody_again_once_it_runs(healthy: World) -> None:
+    world = healthy.fork()
+    cache = programs(world, "cache")[0].container
+    step = {"fault": "process_halted", "at": "0s", "target": {"kind": "Node", "name": cache.machine.name},
+            "params": {"run": "pkill -STOP cache"}}  # fmt: skip
+    Incident(world, "internal", (IncidentStep.model_validate(step),), None).start()
+    world.run_for(60 * SECOND)
+    assert succeeded(world) < 0.9
+    assert not world.kubectl().run("rollout restart deployment/cache -n internal").exit_code
+    world.run_for(150 * SECOND)
+    assert succeeded(world) > 0.99
+    assert max(one.wait_s for one in programs(world, "web-server")) < 0.2
 
 
 def test_what_cannot_be_read_ends_the_program_and_says_which_setting(healthy: World) -> None:
