@@ -91,7 +91,7 @@ def _deeds(task: Task, world: World, stream: Stream, library: Library | None) ->
     spared = Spared.of(
         world, task.namespace, [ref for step in causes for ref in touched(step, task.namespace, library)]
     )
-    free = [name_of(one) for one in deployments(world, task.namespace, spared) if not _keeps_data(one)]
+    free = [name_of(one) for one in deployments(world, task.namespace, spared) if _rolls(one)]
     stream.shuffle(free)
     later = stream.uniform()  # the share of the time that is after the cause: any
     for name in free[: stream.choice(ROLLOUTS)]:
@@ -111,6 +111,12 @@ def _deeds(task: Task, world: World, stream: Stream, library: Library | None) ->
         hand = {"user": stream.choice(people), "manager": stream.choice(_MANAGERS)}
         at = _around(stream, later, first, last)
         yield _step(MADE, at, hand, Aim(kind="ConfigMap", name=name), {"create": {"data": dict(data)}})
+
+
+def _rolls(workload: ApiObject) -> bool:
+    """Whether a rollout goes by unnoticed: it stops nobody before his successor runs, and loses no data."""
+    strategy = workload["spec"].get("strategy") or {}
+    return strategy.get("type") != "Recreate" and not _keeps_data(workload)
 
 
 def _keeps_data(workload: ApiObject) -> bool:
