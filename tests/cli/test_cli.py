@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from simcluster.cli import main
+from simcluster.cli.commands import check
 from simcluster.cli.commands.list import KINDS
 from simcluster.cli.group import COMMANDS
 from tests import kiosk
@@ -108,3 +109,19 @@ def test_a_quick_check_keeps_its_results_and_goes_on_where_it_was(
     file.write_text('{"other": 1}\n')
     assert main(line) == 2
     assert f"{file}:1: no result of `simcluster check`" in capsys.readouterr().err
+
+
+def test_a_check_of_a_drawn_suite_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    proved: list[str] = []
+
+    def prove(name: check.Named, how: check.How) -> check.Result:
+        proved.append(str(name))
+        return {"kind": "task", "id": Path(str(name)).stem, "seed": how.seed, "passed": True, "findings": []}
+
+    monkeypatch.setattr(check, "check_one", prove)
+    file = tmp_path / "kept.jsonl"
+    line = ["check", "--suite", "srezero:25", "--jobs", "1", "--json", "--results", str(file)]
+    assert main(line) == 0
+    assert len(proved) == len(file.read_text().splitlines()) == 25
+    assert main(line) == 0
+    assert len(proved) == 25

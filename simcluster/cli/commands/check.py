@@ -43,6 +43,14 @@ class How(NamedTuple):
     quick: bool = False
     results: Path | None = None
     shaken: bool = False
+    made: str = ""
+
+    def key(self, name: Named) -> str:
+        """What a result is called in a file: of a task that was drawn its id, whose folder is another one each time."""
+        if isinstance(name, str):
+            return Path(name).stem if self.made and name.startswith(self.made) else name
+        task = self.key(name[0])
+        return f"{task} {name[1].id if name[1] else 'attacks'}"
 
     def known(self) -> dict[str, Result]:
         """Results of the file that were made likewise, by what was checked; a line that was cut off is taken out.
@@ -109,6 +117,7 @@ def command(names: tuple[str, ...], suite: str | None, seed: int, jobs: int, fol
         _report(_checked([(app, pair) for pair in pairs], how, jobs), f"{len(pairs)} pairs", as_json)
         return
     with TemporaryDirectory(prefix="simcluster-") as made:
+        how = how._replace(made=made)
         wanted = list(names) + (members(suite, Path(made), jobs, library) if suite else [])
         if attacks:
             wanted = list(dict.fromkeys(wanted or covering(library)))
@@ -165,10 +174,10 @@ def _checked(names: Sequence[Named], how: How, jobs: int) -> Iterator[Result]:
     """Results in the order of the names, those of a file first; computed by several processes when there is more
     than one."""
     known = how.known()
-    yield from (known[_key(name)] for name in names if _key(name) in known)
-    left = [name for name in names if _key(name) not in known]
+    yield from (known[how.key(name)] for name in names if how.key(name) in known)
+    left = [name for name in names if how.key(name) not in known]
     for name, result in zip(left, _computed(left, how, min(jobs, len(left))), strict=True):
-        how.keep(_key(name), result)
+        how.keep(how.key(name), result)
         yield result
 
 
@@ -181,13 +190,6 @@ def _computed(names: Sequence[Named], how: How, jobs: int) -> Iterator[Result]:
         futures = [pool.submit(check_one, name, how) for name in names]
         for future in futures:
             yield future.result()
-
-
-def _key(name: Named) -> str:
-    """What a result is called in a file."""
-    if isinstance(name, str):
-        return name
-    return f"{name[0]} {name[1].id if name[1] else 'attacks'}"
 
 
 def _sum_up(results: list[Result], attacked: list[str]) -> None:
