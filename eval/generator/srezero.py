@@ -23,6 +23,8 @@ PREFIX, APP, NAMESPACE = "srezero", "srezero", "internal"
 WHOLE, PAPER = 40, 25
 FIRST_AT, RPS = "30s", 240.0
 _ENTRY = "load-balancer"
+#: Deployments of several replicas, all of which may not be deleted at once.
+_SEVERAL = {"web-server": 2}
 
 
 class Fix(Content):
@@ -197,7 +199,11 @@ def _fixes(row: Row) -> list[list[dict[str, str]]]:
     done = {"kubectl": f"rollout status deployment/{name} -n {NAMESPACE} --timeout=180s"}
     if row.fix.restart:
         first = {"kubectl": f"rollout restart deployment/{name} -n {NAMESPACE}"}
-        return [[first, done, *rest], [{"kubectl": f"delete pod -l app={name} -n {NAMESPACE}"}, *rest]]
+        other = [{"kubectl": f"delete pod -l app={name} -n {NAMESPACE}"}]
+        if row.halted in _SEVERAL:  # one more pod, and one less: who is not ready goes first
+            scale, usual = f"scale deployment/{name} -n {NAMESPACE} --replicas=", _SEVERAL[row.halted]
+            other = [{"kubectl": f"{scale}{usual + 1}"}, {"wait": "30s"}, {"kubectl": f"{scale}{usual}"}]
+        return [[first, done, *rest], [*other, *rest]]
     first = {"kubectl": f"set env deployment/{name} -n {NAMESPACE} {row.fix.key}={text(row.fix.to)}"}
     return [[first, done, *rest], [{"kubectl": f"rollout undo deployment/{name} -n {NAMESPACE}"}, done, *rest]]
 
