@@ -203,6 +203,8 @@ def _fixes(row: Row) -> list[list[dict[str, str]]]:
         if row.halted in _SEVERAL:  # one more pod, and one less: who is not ready goes first
             scale, usual = f"scale deployment/{name} -n {NAMESPACE} --replicas=", _SEVERAL[row.halted]
             other = [{"kubectl": f"{scale}{usual + 1}"}, {"wait": "30s"}, {"kubectl": f"{scale}{usual}"}]
+        elif name in _SEVERAL:  # a variable that nobody reads makes all anew, one after the other
+            other = [{"kubectl": f"set env deployment/{name} -n {NAMESPACE} STARTED=again"}, done]
         return [[first, done, *rest], [*other, *rest]]
     first = {"kubectl": f"set env deployment/{name} -n {NAMESPACE} {row.fix.key}={text(row.fix.to)}"}
     return [[first, done, *rest], [{"kubectl": f"rollout undo deployment/{name} -n {NAMESPACE}"}, done, *rest]]

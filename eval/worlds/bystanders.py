@@ -53,7 +53,21 @@ _MAPS = (
 )
 _MANAGERS = ("kubectl-create", "kubectl-client-side-apply", "helm")
 #: Images of programs that keep data, by how their names begin: nobody rolls them out in passing.
-STORES = ("mongo", "redis", "memcached", "mysql", "postgres", "consul", "etcd", "tikv", "pd", "tidb", "nats", "kafka")
+STORES = (
+    "mongo",
+    "redis",
+    "memcached",
+    "mysql",
+    "postgres",
+    "consul",
+    "etcd",
+    "tikv",
+    "pd",
+    "tidb",
+    "nats",
+    "kafka",
+    "cache",
+)
 #: Kinds whose objects nobody notes on: they come and go, or others keep them as they are.
 _NOT_NOTED = ("Pod", "Namespace", "EndpointSlice", "Lease", "CustomResourceDefinition")
 #: ConfigMaps that controllers keep in every namespace.
