@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from simcluster.apps.srezero.web import PODS
 from simcluster.engine.content import Content, Library, UnknownName, read_document
 from simcluster.eval.generator.suite import text_of
 from simcluster.tasks.model import Task
@@ -24,7 +25,7 @@ WHOLE, PAPER = 40, 25
 FIRST_AT, RPS = "30s", 240.0
 _ENTRY = "load-balancer"
 #: Deployments of several replicas, all of which may not be deleted at once.
-_SEVERAL = {"web-server": 2}
+_SEVERAL = {"web-server": PODS}
 
 
 class Fix(Content):

@@ -19,7 +19,7 @@ from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec
 from simcluster.models.traffic.cluster.statistics import EdgeStats
 
 CACHE, DATABASE, QUEUE = "CACHE_HOST", "DATABASE_ADDR", "QUEUE_ADDR"
-#: Pods among which the limit of the rate is divided: each limits for itself.
+#: Its pods (manifests.yaml), among which the limit of the rate is divided: each limits for itself.
 PODS = 2
 #: A heap that is fuller is collected all the time; how long a request then waits, divided by what is free of it.
 NEARLY_FULL, COLLECTION_S = 0.75, 0.02
