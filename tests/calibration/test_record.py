@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import gzip
 import json
+import shutil
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -111,6 +116,52 @@ def test_a_second_session_goes_on_where_the_first_ended(recording: Path) -> None
     listed = [line for line in lines(recording, "objects/nodes") if line["type"] == "LISTED"]
     assert len(listed) == 4  # by the first session alone
     assert header.cluster["version"].startswith("v1.32")
+
+
+def test_a_session_that_ends_while_watches_are_opened_leaves_no_socket_open(
+    served: ServedCluster, recording: Path, tmp_path: Path
+) -> None:
+    """The second session lists nothing, so that all its watches shake hands when it ends."""
+    address = urlsplit(served.url)
+    folder = shutil.copytree(recording, tmp_path / "again")
+
+    async def run() -> None:
+        going: set[asyncio.Task[None]] = set()
+
+        def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            going.add(asyncio.create_task(_slow(str(address.hostname), int(address.port or 0), reader, writer)))
+
+        door = await asyncio.start_server(met, "127.0.0.1", 0)
+        port = door.sockets[0].getsockname()[1]
+        config = (served.out / "kubeconfig").read_text().replace(address.netloc, f"127.0.0.1:{port}")
+        (tmp_path / "kubeconfig").write_text(config)
+        await Recorder(Wanted(tmp_path / "kubeconfig", folder, seconds=0.05)).run()
+        door.close()
+        await asyncio.wait(going, timeout=10)
+
+    gc.collect()
+    with warnings.catch_warnings(record=True) as met:
+        warnings.simplefilter("always")
+        asyncio.run(run())
+        gc.collect()
+    assert [str(one.message) for one in met] == []
+    assert len(read_header(folder).sessions) == 3
+
+
+async def _slow(host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """One connection to a server that takes its time for a handshake."""
+    there, back = await asyncio.open_connection(host, port)
+
+    async def copied(source: asyncio.StreamReader, sink: asyncio.StreamWriter, late_s: float = 0.0) -> None:
+        with contextlib.suppress(OSError):
+            while part := await source.read(65536):
+                await asyncio.sleep(late_s)
+                sink.write(part)
+        sink.close()
+        with contextlib.suppress(OSError):
+            await sink.wait_closed()
+
+    await asyncio.gather(copied(reader, back), copied(there, writer, 0.2))
 
 
 def test_series_are_raw_samples_of_the_window(recording: Path) -> None:

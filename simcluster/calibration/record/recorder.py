@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -19,7 +19,7 @@ from simcluster.calibration.record.operations import Operator, Step
 from simcluster.calibration.record.redaction import Redaction
 from simcluster.calibration.record.store import Store
 from simcluster.calibration.record.telemetry import LAG_S, METRICS, Jaeger, Loki, PodLogs, Prometheus, Source
-from simcluster.calibration.record.watching import RESOURCES, Resource, Watcher, discover
+from simcluster.calibration.record.watching import CONNECT_S, RESOURCES, Resource, Watcher, discover
 
 SAVE_S = 5.0
 #: So many connections: one for each watch, and some to ask with.
@@ -110,6 +110,10 @@ class Recorder:
                 script.cancel()
                 await self._let_settle(sources, began_ns)
             finally:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(CONNECT_S):
+                        for watcher in watchers:
+                            await watcher.settled.wait()
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)

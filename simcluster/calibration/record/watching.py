@@ -20,6 +20,8 @@ from simcluster.calibration.record.redaction import Redaction
 from simcluster.calibration.record.store import Store
 
 PAGE = 500
+#: How long the API server may take to answer, until a watch's first event excepted.
+CONNECT_S = 10.0
 #: A watch ends by itself after so long, as client-go's do (5 to 10 minutes).
 WATCH_S = 300
 RETRY_S, RETRY_MAX_S = 0.5, 30.0
@@ -93,6 +95,8 @@ class Watcher:
 
     Attributes:
         listed: set once the first list is written, or is known to be refused.
+        settled: not set while its watch is opened, when it is not to be cancelled: httpcore leaves the socket of a TLS
+            handshake that is cut off open.
         clock: is told the readings of nodes' clocks, if this watches their Leases.
     """
 
@@ -107,7 +111,8 @@ class Watcher:
         self.namespace = _LEASE_NAMESPACE if resource.name == _LEASES else namespace if resource.namespaced else ""
         self.stream = f"{OBJECTS}/{resource.name}"
         self.key = f"{resource.name}@{self.namespace}"
-        self.listed = asyncio.Event()
+        self.listed, self.settled = asyncio.Event(), asyncio.Event()
+        self.settled.set()
 
     @property
     def version(self) -> str:
@@ -168,14 +173,19 @@ class Watcher:
             "timeoutSeconds": WATCH_S,
             "resourceVersion": self.version,
         }
-        patience = httpx.Timeout(10.0, read=WATCH_S + 30.0)
+        patience = httpx.Timeout(CONNECT_S, read=WATCH_S + 30.0)
         path = self.resource.path(self.namespace)
-        async with self.client.stream("GET", path, params=query, timeout=patience) as answer:
-            if answer.status_code == httpx.codes.GONE:
-                raise Gone
-            answer.raise_for_status()
-            async for line in answer.aiter_lines():
-                yield line
+        self.settled.clear()
+        try:
+            async with self.client.stream("GET", path, params=query, timeout=patience) as answer:
+                self.settled.set()
+                if answer.status_code == httpx.codes.GONE:
+                    raise Gone
+                answer.raise_for_status()
+                async for line in answer.aiter_lines():
+                    yield line
+        finally:
+            self.settled.set()
 
     def _take(self, text: str) -> None:
         if not text.strip():
