@@ -133,6 +133,7 @@ def _pods(old: RunState, new: RunState, pairs: tuple[Index, Index]) -> None:
         getattr(new.queues, name)[here] = getattr(old.queues, name)[there]
     for name in ("_weight", "_sum", "hold", "work"):
         getattr(new.queues, name)[here] = getattr(old.queues, name)[there]
+    new.queues.splits.owed[here] = old.queues.splits.owed[there]
     new.queues.limits.tokens[here] = np.minimum(
         old.queues.limits.tokens[there], new.queues.limits.burst[here] + new.queues.limits.rate[here]
     )

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from simcluster.engine.streams import Streams, uniform_at
 from simcluster.models.traffic.aggregate.durations import VALUES
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
+from simcluster.models.traffic.aggregate.splits import sticky
 from simcluster.models.traffic.graph.policy import Pool
 
 if TYPE_CHECKING:
@@ -35,10 +36,6 @@ _FOLLOWED = 128
 _TURN = 0.05
 #: Mean shares are over so many attempts of each caller, about.
 _MEMORY = 4.0
-
-
-def _sticky(edge: Edge) -> bool:
-    return edge.policy.pool is not None and edge.policy.pool.reuse is not None
 
 
 class _Caller:
@@ -279,7 +276,7 @@ class Connections:
         self.pools: list[_Followed] = []
         by_pool: dict[tuple[str, int], list[Edge]] = {}
         for edge in layout.graph.edges:
-            if _sticky(edge):
+            if sticky(edge):
                 by_pool.setdefault((edge.caller_name, layout.graph.nodes[edge.child].service), []).append(edge)
         for (name, _), edges in by_pool.items():
             pool, service = edges[0].policy.pool, services[name]

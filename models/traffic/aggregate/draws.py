@@ -81,38 +81,44 @@ class PodNoise:
     Args:
         seed: of the run.
         names: stable identities of the pods.
+        drawn: whether a balancer draws a pod: one standard normal more; 0 of others.
     """
 
-    def __init__(self, seed: int, names: list[str]) -> None:
+    def __init__(self, seed: int, names: list[str], drawn: NDArray[np.bool_]) -> None:
         streams = Streams(seed)
         self._keys = np.array([streams.key("traffic", "pod", name) for name in names], dtype=np.uint64)
+        self._drawn = np.nonzero(drawn)[0]
+        splits = [streams.key("traffic", "split", names[pod]) for pod in self._drawn.tolist()]
+        self._split_keys = np.array(splits, dtype=np.uint64)
         self._rows = max(8, _BLOCK_NUMBERS // max(1, len(names)))
         self._first = 0  # tick of the first row
         self._normals: Array = np.zeros((0, 0))
         self._lows: Array = np.zeros((0, 0))
         self._highs: Array = np.zeros((0, 0))
+        self._splits: Array = np.zeros((0, 0))
 
     def __getstate__(self) -> dict[str, Any]:
         empty: Array = np.zeros((0, 0))
-        return {**self.__dict__, "_first": 0, "_normals": empty, "_lows": empty, "_highs": empty}
+        blocks = dict.fromkeys(("_normals", "_lows", "_highs", "_splits"), empty)
+        return {**self.__dict__, "_first": 0, **blocks}
 
     def uniform(self, tick: int) -> Array:
         """A uniform for every pod, apart from those of `at`."""
         return uniforms(self._keys, np.array([tick + (1 << 50)], dtype=np.uint64))
 
-    def at(self, tick: int) -> tuple[Array, Array, Array]:
-        """Normals, exponentials for the lower and for the upper boundary."""
-        normals, lows, highs = self.rows(tick, 1)
-        return normals[0], lows[0], highs[0]
+    def at(self, tick: int) -> tuple[Array, Array, Array, Array]:
+        """Normals, exponentials for the lower and for the upper boundary, normals of how arrivals are split."""
+        normals, lows, highs, splits = self.rows(tick, 1)
+        return normals[0], lows[0], highs[0], splits[0]
 
-    def rows(self, tick: int, most: int) -> tuple[Array, Array, Array]:
+    def rows(self, tick: int, most: int) -> tuple[Array, Array, Array, Array]:
         """The same for up to so many ticks, a row for each."""
         row = tick - self._first
         if not 0 <= row < len(self._normals):
             self._fill(tick, self._rows if row == len(self._normals) else _FEW)
             row = 0
         here = slice(row, row + most)
-        return self._normals[here], self._lows[here], self._highs[here]
+        return self._normals[here], self._lows[here], self._highs[here], self._splits[here]
 
     def _fill(self, tick: int, rows: int) -> None:
         ticks = np.arange(tick, tick + rows, dtype=np.uint64)[:, None]
@@ -121,4 +127,7 @@ class PodNoise:
         self._normals = normals(uniforms(keys, ticks * three + np.uint64(1)))
         self._lows = exponentials(uniforms(keys, ticks * three + np.uint64(2)))
         self._highs = exponentials(uniforms(keys, ticks * three + three))
+        self._splits = np.zeros(self._normals.shape)
+        if len(self._drawn):
+            self._splits[:, self._drawn] = normals(uniforms(self._split_keys[None, :], ticks + np.uint64(1)))
         self._first = tick

@@ -3,8 +3,8 @@
 The state of a pod is the number of requests in it, in units of its reference work, as a diffusion
 reflected at zero (and at its bound). Inside a tick the path between its ends is a Brownian
 bridge, whose minimum is drawn exactly: m = (X - sqrt(X^2 - 2 v ln U))/2; so the length of the
-tick does not distort the queue. Arrivals come as counts and already fluctuate; only the noise of
-service, and of splitting arrivals over replicas, is added.
+tick does not distort the queue. Arrivals come as counts and already fluctuate, also in how they
+fall on replicas (`splits`); only the noise of service is added.
 
 First come, first served: `position` counts what ever arrived, `begun` how much of it has begun
 service. When `begun` passes the position of a cohort's border, the instant is noted; waits and
@@ -25,10 +25,13 @@ from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.layout import Layout, Levels
 from simcluster.models.traffic.aggregate.limits import Limits
 from simcluster.models.traffic.aggregate.losses import Losses
+from simcluster.models.traffic.aggregate.splits import Splits
 from simcluster.models.traffic.aggregate.stacks import Stacks
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+#: A row of `draws.PodNoise`.
+Noise = tuple[Array, Array, Array, Array]
 
 #: A mean service time of so many ticks is resolved by the ticks: the number in service then evolves by itself.
 RESOLVED = 4.0
@@ -118,12 +121,7 @@ class Queues:
 
     def _static(self) -> None:
         layout = self.layout
-        self._lost_noise = np.zeros(layout.pods)  # variance of the split over replicas, per arrival
-        spec = layout.graph.spec
-        for pod, service in enumerate(layout.pod_service):
-            described = spec.services[layout.graph.service_names[service]]
-            if described.balancer in ("random", "two_choices"):
-                self._lost_noise[pod] = 1.0 - 1.0 / described.replicas
+        self.splits = Splits(layout)
         self.bounded = self.limits.any
         self.unsteady = self.limits.has_heap or bool((layout.node_contention > 0.0).any())
         contention = np.zeros(layout.pods)
@@ -171,7 +169,6 @@ class Queues:
         self.usual = row[:, 2] / 12.0
         if self.stacks:
             self.busy_chance = stationary.waiting_chance(rho, layout.servers)
-        self.split = self.offered * self._lost_noise
         self._spread()
 
     def _resolve(self, pods: NDArray[np.bool_]) -> None:
@@ -209,7 +206,7 @@ class Queues:
 
     def _spread(self) -> None:
         own = self.noise * np.minimum(self.rate, 1e6)
-        self._deviation = np.sqrt(own + self.split)
+        self._deviation = np.sqrt(own)
         come = self.offered
         if self.bounded:
             usual, rate, most = self.losses.usual, self.rate, self.most_inside()
@@ -217,7 +214,7 @@ class Queues:
             found = 0.5 * (1.0 + crowd / np.sqrt(crowd * crowd + stationary.STEP))
             self.ahead = np.where(crowd > -stationary.CROWD, found, 0.0)
             come = np.where((most > 0.0) & (usual > rate), usual, come)
-        self._variance2 = 2.0 * (own + np.maximum(come, self.split))
+        self._variance2 = 2.0 * (own + come)
 
     def most_inside(self) -> Array:
         """How many requests are in every pod at most; 0: as many as come."""
@@ -225,7 +222,7 @@ class Queues:
         most = np.minimum(layout.bound + layout.servers, self.in_flight_max)
         return np.where(np.isfinite(most) & ~layout.infinite, most, 0.0)
 
-    def begin(self, tick: int, noise: tuple[Array, Array, Array]) -> None:
+    def begin(self, tick: int, noise: Noise) -> None:
         """The start of a tick: note the border of its cohort, put the noise in place."""
         slot = tick % self.slots
         border = self.position
@@ -254,8 +251,8 @@ class Queues:
         full = self.number >= servers
         noise = np.where(self.slow & ~full, 1.0, self.noise)
         own = noise * np.minimum(self.service, 1e6)
-        self._push = self._noise[0] * np.sqrt(own + self.split)
-        self._low = self._noise[1] * 2.0 * (own + np.maximum(self.offered, self.split))
+        self._push = self._noise[0] * np.sqrt(own)
+        self._low = self._noise[1] * 2.0 * (own + self.offered)
 
     def step(self, level: int, calls: Array) -> Array:
         """Let the attempts of a level's edges into its pods for one tick.
@@ -269,7 +266,7 @@ class Queues:
         layout = self.layout
         pods, lanes = layout.level_pods[level], layout.level_lanes[level]
         local = self._local[level]
-        come = calls[layout.lane_edge[lanes]] * self.share[lanes]
+        come = self.splits.fallen(level, calls[layout.lane_edge[lanes]] * self.share[lanes], self._noise[3])
         sums = np.bincount(local, come * layout.relative[lanes], pods.stop - pods.start)
         arrived: Array = sums.astype(np.float64, copy=False)
         number = self.number[pods]
@@ -362,11 +359,12 @@ class Queues:
             self.offered, self.number, self.arrived, self.waiting, self.queued, self.finished, self.content,
             self.refused, left, self.in_flight_max, 1.0 if self.bounded else 0.0, self.rate, losses.law,
             losses.inside, losses.usual, losses.known, losses.refused, losses.memory, *turns, self.owed,
+            self.splits.lanes, self.splits.service, self._noise[3], self.splits.owed,
         )  # fmt: skip
 
     def empty(self, pods: Index) -> None:
         """All that the pods hold is gone."""
-        for array in (self.number, self.waiting, self.queued, self.inside, self.busy, self.owed):
+        for array in (self.number, self.waiting, self.queued, self.inside, self.busy, self.owed, self.splits.owed):
             array[pods] = 0.0
         self.begun[pods] = self.position[pods]
         self._sum[pods] = 0.0

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.priorities import MARK, base_of
-from simcluster.models.traffic.aggregate.queues import Queues
+from simcluster.models.traffic.aggregate.queues import Noise, Queues
 from simcluster.models.traffic.aggregate.stationary import waiting_chance
 
 Array = NDArray[np.float64]
@@ -71,7 +71,6 @@ class RankedQueues(Queues):
         row = stationary.at_utilisation(self._tables, self._kind, rho)
         self.shift = np.where(self.linked & ~self.slow, row[:, 0], self.shift)
         self.noise = np.where(self.linked, row[:, 1], self.noise)
-        self.split = offered * self._lost_noise
         everybody = waiting_chance(rho[self._lowest], self.layout.servers)
         self.held_up = np.where(self.linked, np.maximum(everybody - waiting_chance(rho, self.layout.servers), 0.0), 0.0)
         self.held_for = 0.5 * (1.0 + self._scv) / np.maximum(self.rate * (1.0 - rho), 1e-12)
@@ -80,10 +79,11 @@ class RankedQueues(Queues):
         self.offered, self._whole = own, self.rate.copy()
         self.rate = np.maximum(self.rate - (offered - own), _LEFT * self.rate)
 
-    def begin(self, tick: int, noise: tuple[Array, Array, Array]) -> None:
+    def begin(self, tick: int, noise: Noise) -> None:
         """The start of a tick."""
         left, self.rate = self.rate, self._whole
-        super().begin(tick, (noise[0][self._lowest], noise[1][self._lowest], noise[2][self._lowest]))
+        shared = (noise[0][self._lowest], noise[1][self._lowest], noise[2][self._lowest])
+        super().begin(tick, (*shared, noise[3]))
         self.rate = left
 
     def _slow_rates(self) -> None:
@@ -95,7 +95,7 @@ class RankedQueues(Queues):
         """Let the attempts of a level's edges into its pods for one tick."""
         layout = self.layout
         pods, lanes = layout.level_pods[level], layout.level_lanes[level]
-        come = calls[layout.lane_edge[lanes]] * self.share[lanes]
+        come = self.splits.fallen(level, calls[layout.lane_edge[lanes]] * self.share[lanes], self._noise[3])
         arrived = np.zeros(layout.pods)
         arrived[pods] = np.bincount(self._local[level], come * layout.relative[lanes], pods.stop - pods.start)
         units = self._summed(arrived)

@@ -95,7 +95,7 @@ class RunState:
         self.outcomes = Outcomes(layout, self.queues, self.callers.period)
         self.outcomes.set_shares(np.array([e.site.share if e.site is not None else 1.0 for e in self.graph.edges]))
         self.failure_work = FailureWork(layout)
-        self.noise = PodNoise(seed, layout.pod_names)
+        self.noise = PodNoise(seed, layout.pod_names, self.queues.splits.pods)
         self.recorder = options.counter(spec, layout)
         walks = options.walked is None or len(self.graph.edges) <= options.walked
         sampler = Sampler if walks else NoWalks

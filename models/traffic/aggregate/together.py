@@ -96,7 +96,7 @@ class Together:
     def _noted(self, run: AggregateRun, noise: tuple[Array, ...], done: int, mixed: bool) -> None:
         """What the parts keep of the last tick."""
         own, queues, callers, gates = self._here(run), run.queues, run.callers, run.gates
-        queues._noise = (noise[0][done - 1], noise[1][done - 1], noise[2][done - 1])
+        queues._noise = tuple(rows[done - 1] for rows in noise)
         queues._push, queues._low, queues._drift = (own[name].copy() for name in ("push", "low", "drift"))
         queues.service, queues.noise = queues.rate, own["noise"].copy()
         queues.left_to = queues.position - queues.queued
@@ -211,10 +211,10 @@ class Together:
             (outcomes._other_of, outcomes._other, outcomes._other_weight),
             (outcomes.latency, outcomes.duration, outcomes.below, outcomes.delay, outcomes._others, run.below_now,
              run.stay_of_pod),
-            queues._tables, queues._kind, queues._lost_noise, layout.servers,
+            queues._tables, queues._kind, layout.servers,
             (queues.losses.usual, queues.most_inside(), queues.ahead),
-            (queues.offered, queues.shift, own["noise"], queues.usual, queues.split, queues._deviation,
-             queues._variance2, own["places"]),
+            (queues.offered, queues.shift, own["noise"], queues.usual, queues._deviation, queues._variance2,
+             own["places"]),
         )  # fmt: skip
 
     def _forwarded(self, run: AggregateRun) -> tuple[tuple[Any, ...], ...]:
@@ -232,5 +232,7 @@ class Together:
             (queues._variance2, queues.offered, queues.number, queues.arrived, queues.waiting, queues.queued,
              queues.finished, queues.content, queues.refused, run._left, queues.in_flight_max,
              1.0 if queues.bounded else 0.0, queues.rate, losses.law, losses.inside, losses.usual, losses.known,
-             losses.refused, losses.memory, run.outcomes.delay, run.pending, queues.owed),
+             losses.refused, losses.memory, run.outcomes.delay, run.pending, queues.owed, queues.splits.lanes,
+             queues.splits.service),
+            (queues.splits.owed,),
         )  # fmt: skip

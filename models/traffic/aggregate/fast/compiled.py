@@ -18,6 +18,7 @@ from simcluster.models.traffic.aggregate.fast.signatures import PLACES as _PLACE
 from simcluster.models.traffic.aggregate.fast.signatures import RING as _RING
 from simcluster.models.traffic.aggregate.fast.signatures import TABLE as _TABLE
 from simcluster.models.traffic.aggregate.fast.signatures import compiled as _compiled
+from simcluster.models.traffic.aggregate.fast.splits import fallen as _fallen
 from simcluster.models.traffic.aggregate.fast.walks import _finished, _unit, past_waits, renewed, visit
 from simcluster.models.traffic.aggregate.losses import CHANGED, COUNTED, FORGOTTEN, POINTS
 
@@ -448,21 +449,26 @@ def _lost_share(pod, arrived, rate, law, inside, usual, known, shares, memories)
     f"void(int64, int64, int64, int64, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_FLAGS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64, {_FLOATS},"
-    f"{_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS})"
+    f"{_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLAGS}, {_INDEX}, {_FLOATS},"
+    f"{_FLOATS}, {_TABLE}, {_TABLE}, {_TABLE})"
 )
 def _step(  # type: ignore[no-untyped-def]
     first_pod, end_pod, first_lane, end_lane, lane_edge, lane_pod, calls, share, relative, low, drift,
     shift, places, room, infinite, held_back, high, variance2, offered, number, arrived,
     waiting, queued, finished, content, refused, left, most_inside, whole, rate,
-    law, inside, usual, known, shares, memories, owed,
+    law, inside, usual, known, shares, memories, owed, drawn, service, split, behind, of_pods, of_services, of_edges,
 ):  # fmt: skip
     """`Queues.step` with `_bound` and `_leave`, of one level."""
     for pod in range(first_pod, end_pod):
         arrived[pod] = 0.0
     for lane in range(first_lane, end_lane):
-        come = calls[lane_edge[lane]] * share[lane]
-        left[lane] = come
-        arrived[lane_pod[lane]] += come * relative[lane]
+        left[lane] = calls[lane_edge[lane]] * share[lane]
+    _fallen(
+        first_pod, end_pod, first_lane, end_lane, lane_edge, lane_pod, drawn, service, relative, split, left, behind,
+        of_pods[0], of_pods[1], of_pods[2], of_services[0], of_services[1], of_edges[0], of_edges[1],
+    )  # fmt: skip
+    for lane in range(first_lane, end_lane):
+        arrived[lane_pod[lane]] += left[lane] * relative[lane]
     for pod in range(first_pod, end_pod):
         x = arrived[pod] + drift[pod]
         squared = x * x
@@ -507,17 +513,18 @@ def _step(  # type: ignore[no-untyped-def]
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"{_FLAGS}, {_FLAGS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64, {_FLOATS}, {_INDEX}, {_FLOATS}, {_FLOATS},"
-    f"{_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS})"
+    f"{_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_INDEX}, {_FLOATS}, {_FLOATS})"
 )
 def forward(  # type: ignore[no-untyped-def]
     pods, lanes, edges, pairs, pair_lane, pair_edge, lane_edge, lane_pod, calls, fresh,
     admitted, kept, survive, per_call, share, relative, low, drift, shift, places,
     infinite, held_back, room, high, variance2, offered, number, arrived, waiting, queued,
     finished, content, refused, left, most_inside, whole, rate, law,
-    inside, usual, known, shares, memories, delay, pending, owed,
+    inside, usual, known, shares, memories, delay, pending, owed, drawn, service, split, behind,
 ):  # fmt: skip
     """`AggregateRun._forward` of plain graphs: `pods`, `lanes`, `edges` and `pairs` say where each level begins."""
     sent, made = np.empty(len(calls)), np.zeros(len(calls))
+    of_pods, of_services, of_edges = np.empty((3, len(number))), np.empty((2, len(number))), np.empty((2, len(calls)))
     for level in range(len(pods) - 1):
         for edge in range(edges[level], edges[level + 1]):
             calls[edge] += fresh[edge]
@@ -526,7 +533,7 @@ def forward(  # type: ignore[no-untyped-def]
             pods[level], pods[level + 1], lanes[level], lanes[level + 1], lane_edge, lane_pod, sent, share, relative,
             low, drift, shift, places, room, infinite, held_back, high, variance2, offered, number, arrived,
             waiting, queued, finished, content, refused, left, most_inside, whole, rate, law,
-            inside, usual, known, shares, memories, owed,
+            inside, usual, known, shares, memories, owed, drawn, service, split, behind, of_pods, of_services, of_edges,
         )  # fmt: skip
         for pair in range(pairs[level], pairs[level + 1]):
             made[pair_edge[pair]] = 0.0

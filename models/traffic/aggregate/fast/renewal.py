@@ -136,9 +136,9 @@ def times(waits, quality, flow, lane, edges, tree, others, found):  # type: igno
 
 
 @together
-def laws(rate, sums, weight, tables, kind, lost_noise, servers, crowd, found):  # type: ignore[no-untyped-def]
+def laws(rate, sums, weight, tables, kind, servers, crowd, found):  # type: ignore[no-untyped-def]
     """`Queues.refresh`, with `stationary.at_utilisation`, at speeds that have not changed."""
-    offered, shift, noise, usual, split, deviation, variance2, places = found
+    offered, shift, noise, usual, deviation, variance2, places = found
     come, most, ahead = crowd
     for pod in range(len(rate)):
         offered[pod] = sums[pod] / max(weight[pod], 1e-300)
@@ -149,13 +149,12 @@ def laws(rate, sums, weight, tables, kind, lost_noise, servers, crowd, found):  
         shift[pod] = table[low, 0] + part * (table[low + 1, 0] - table[low, 0])
         noise[pod] = table[low, 1] + part * (table[low + 1, 1] - table[low, 1])
         usual[pod] = (table[low, 2] + part * (table[low + 1, 2] - table[low, 2])) / 12.0
-        split[pod] = offered[pod] * lost_noise[pod]
         own = noise[pod] * min(rate[pod], 1e6)
-        deviation[pod] = math.sqrt(own + split[pod])
+        deviation[pod] = math.sqrt(own)
         arrive = offered[pod]
         if most[pod] > 0.0:
             crowded = most[pod] * (come[pod] / max(rate[pod], 1e-12) - 1.0)
             ahead[pod] = 0.5 * (1.0 + crowded / math.sqrt(crowded * crowded + STEP)) if crowded > -CROWD else 0.0
             arrive = come[pod] if come[pod] > rate[pod] else arrive
-        variance2[pod] = 2.0 * (own + max(arrive, split[pod]))
+        variance2[pod] = 2.0 * (own + arrive)
         places[pod] = servers[pod] if servers[pod] <= 1.0 else shift[pod]

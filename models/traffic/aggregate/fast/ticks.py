@@ -293,7 +293,7 @@ def _expired(tick, attempted, quality, kept, strained, hot):  # type: ignore[no-
 
 
 @together
-def _passed(come, high, low, drift, issued, issue, open_, forwarded):  # type: ignore[no-untyped-def]
+def _passed(come, high, low, drift, split, issued, issue, open_, forwarded):  # type: ignore[no-untyped-def]
     """`AggregateRun._forward`."""
     (
         calls, _, fresh, _, lane_refused, lane_edge, refused, usual_refused, bounded, per_visit, per_call,
@@ -306,7 +306,7 @@ def _passed(come, high, low, drift, issued, issue, open_, forwarded):  # type: i
             calls[edge] += issue[number, edge]
     lane_refused[:] = 0.0
     through = forwarded[0] + (calls, fresh) + forwarded[1] + (low, drift)
-    forward(*(through + forwarded[2] + (high,) + forwarded[3]))
+    forward(*(through + forwarded[2] + (high,) + forwarded[3] + (split,) + forwarded[4]))
     if bounded:
         _refusals(calls, lane_edge, lane_refused, refused, usual_refused)
 
@@ -328,7 +328,7 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
     """`AggregateRun._fine_tick` so many times, or until the graph may be calm.
 
     Args:
-        noise: normals, exponentials for the lower and for the upper boundary, a row for each tick.
+        noise: normals, exponentials for the lower and for the upper boundary, normals of splits, a row for each tick.
         come: requests of every edge, a row for each tick.
         state: tuples of arrays, see `together.Together`.
         flags: for how many ticks deadlines are looked at; in how many more hardly anybody may be late before a wide
@@ -357,13 +357,13 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
             for pod in range(len(waits)):
                 waits[pod] = waiting[pod] / max(rate[pod], 1e-12)
             times(waits, quality, flow, renewed[0], renewed[1], renewed[2], renewed[3], renewed[4])
-            laws(rate, sums, weight, renewed[5], renewed[6], renewed[7], renewed[8], renewed[9], renewed[10])
+            laws(rate, sums, weight, renewed[5], renewed[6], renewed[7], renewed[8], renewed[9])
         _begin(tick, tick % len(borders), (noise[0][done], noise[1][done]), begin[0], begin[1])
         is_calm = _is_calm(waiting, rate, calm[0], place, calm[1], way, longest, below)
         _judged(tick, law, judged_queues, judging, waited, own, left_time, there, lane)
         hot = _expired(tick, attempted, quality, kept, (way, calm[1][5]), hot)
         _answered(tick, below_then, answered[0], waited, succeeded, answered[1], answered[2])
-        _passed(come[done], noise[2][done], begin[1][1], begin[1][2], issued, issue, gate[8], forwarded)
+        _passed(come[done], noise[2][done], begin[1][1], begin[1][2], noise[3][done], issued, issue, gate[8], forwarded)
         below_then[tick % len(below_then), :] = below_now
         some = _fly(tick % len(flown[4]), fresh, refused, sent, flown)
         _gate(succeeded, final, hot > 0, gate)
