@@ -99,7 +99,7 @@ DRAWS = (1, 2)
 _RACES = ("change", "loss")
 #: What twins and fixed worlds say to tests, by task, seed and noise, test and who is asked.
 _KNOWN: dict[tuple[object, ...], Taken] = {}
-_AFTER_FIX: dict[tuple[object, ...], Vitals | None] = {}
+_AFTER_FIX: dict[tuple[object, ...], tuple[Vitals | None, frozenset[str]]] = {}
 _KNOWN_MAX = 4096
 #: The last worlds after the first reference fix, at rest, by task, seed and noise.
 _FIXED: dict[tuple[object, ...], Snapshot[World]] = {}
@@ -147,7 +147,7 @@ class Examiner:
         norm = self._norm(twin)
         results = [self._rest(world, twin, norm)]
         if not results[0].passed:
-            norm = replace(norm, eased=self._after_fix())
+            norm = self._eased(norm)
             results = [self._rest(world, twin, norm)]
             if not whole and not results[0].passed:
                 return Examination(tuple(results), undecided)
@@ -182,7 +182,7 @@ class Examiner:
             return ""
         broken.run_for(LIMIT_NS + task.acceptance.settle + task.acceptance.window)
         twin = twin_of(task, case.seed, case.noise, broken.sim.now, case.library)
-        return self._rest(broken, twin, replace(self._norm(twin), eased=self._after_fix())).why
+        return self._rest(broken, twin, self._eased(self._norm(twin))).why
 
     def _norm(self, twin: World) -> Norm:
         task = self.case.task
@@ -195,7 +195,7 @@ class Examiner:
         """At rest: what is unfinished, nodes that are gone, users and calls against the twin."""
         namespace, lasts_ns = norm.task.namespace, norm.task.acceptance.window
         healthy = failings(twin, norm.task.homes, norm.critical)
-        found = [why for why in failings(world, norm.task.homes, norm.critical, norm.bound) if why not in healthy]
+        found = [why for why in norm.failings(world) if why not in healthy]
         have, wanted = ready_nodes(world), ready_nodes(twin)
         if have < wanted:
             found.append(f"{have} of {wanted} nodes are left")
@@ -267,15 +267,22 @@ class Examiner:
             return SURVIVED
         return _take(test, world, norm)
 
-    def _after_fix(self) -> Vitals | None:
-        """What users and programs meet at rest after the reference fix; None if nobody knows one that serves users."""
+    def _eased(self, norm: Norm) -> Norm:
+        """What is normal after the reference fix at rest; the same if nobody knows one.
+
+        What users and programs meet counts only if it serves users, what is unfinished only if it is a workload.
+        """
         if self._key not in _AFTER_FIX:
             world, task = self._mended(), self.case.task
-            found = None if world is None else vitals(world, task.namespace, task.acceptance.window)
-            _AFTER_FIX[self._key] = None if found is None or found.collapsed else found
+            seen, left = None, frozenset[str]()
+            if world is not None:
+                seen = vitals(world, task.namespace, task.acceptance.window)
+                left = frozenset(norm.failings(world)) - lost(world, norm.critical)
+            _AFTER_FIX[self._key] = (None if seen is None or seen.collapsed else seen, left)
             if len(_AFTER_FIX) > _KNOWN_MAX:
                 del _AFTER_FIX[next(iter(_AFTER_FIX))]
-        return _AFTER_FIX[self._key]
+        eased, left = _AFTER_FIX[self._key]
+        return replace(norm, eased=eased, left=left)
 
     def _mended(self) -> World | None:
         """A world after the first reference fix, at rest; None if nobody knows one."""

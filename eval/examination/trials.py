@@ -46,6 +46,7 @@ class Norm:
         slow_ns: how long the incident took from its cause to the page.
         lived_ns: how long nothing has been done to the world already.
         eased: what users and programs met after the reference fix, where not even that is as good as the twin.
+        left: what is unfinished after it: of two workloads that do not fit beside each other one waits.
     """
 
     task: Task
@@ -55,6 +56,7 @@ class Norm:
     slow_ns: int
     lived_ns: int = 0
     eased: Vitals | None = None
+    left: frozenset[str] = frozenset()
 
     @property
     def bound(self) -> tuple[str, ...]:
@@ -66,13 +68,14 @@ class Norm:
         found = seen.worse_than(self.rest)
         return seen.worse_than(self.eased) if found and self.eased is not None else found
 
+    def failings(self, world: World) -> list[str]:
+        """What is unfinished or does not run now, but for what is so after the reference fix."""
+        found = failings(world, self.task.homes, self.critical, self.bound)
+        return [why for why in found if why not in self.left]
+
     def complaints(self, world: World, lasts_ns: int) -> list[str]:
         """What is unfinished now or was worse than normal in the last nanoseconds."""
-        namespace = self.task.namespace
-        return [
-            *failings(world, self.task.homes, self.critical, self.bound),
-            *self.worse(vitals(world, namespace, lasts_ns)),
-        ]
+        return [*self.failings(world), *self.worse(vitals(world, self.task.namespace, lasts_ns))]
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class Trial(ABC):
                 return ""
             found = found or ["it is not complete"]
             unserved = vitals(world, norm.task.namespace, LOOK_NS).collapsed
-            complete = not failings(world, norm.task.homes, norm.critical, norm.bound)
+            complete = not norm.failings(world)
             collapsed = collapsed + 1 if unserved and complete else 0
             if collapsed >= COLLAPSED_LOOKS or world.sim.now >= end_ns:
                 return "; ".join(found[:2])

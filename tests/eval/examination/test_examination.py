@@ -156,6 +156,24 @@ def test_where_a_fault_was_elsewhere_what_is_there_must_be_finished_too() -> Non
     assert "Deployment/tidb-controller-manager" in verdict.why_not
 
 
+@pytest.mark.parametrize(
+    ("more", "accepted"), [((), True), (("scale deployment/tenant-ingester --replicas=4",), False)]
+)
+def test_who_waits_for_room_after_the_reference_fix_may_wait(more: tuple[str, ...], accepted: bool) -> None:
+    episode = young("priority_preemption_cascade_hotel_reservation")
+    class_ = '{"spec":{"template":{"spec":{"priorityClassName":"production-critical"}}}}'
+    for command in (
+        "delete priorityclass platform-medium",
+        f"patch deployment reservation -n hotel-reservation -p '{class_}'",
+        *(f"{command} -n analytics-batch" for command in more),
+    ):
+        assert episode.kubectl(command).exit_code == 0
+    episode.wait("120s")
+    rest = episode.examined().results[0]
+    assert rest.passed == accepted, rest.why
+    assert accepted or "Deployment/tenant-ingester: 2 of 4 pods are available" in rest.why
+
+
 @pytest.mark.parametrize("limit", ["100k", "3e-1"])
 def test_any_spelling_of_a_quantity_is_graded(mended: Snapshot[Episode], limit: str) -> None:
     words = "-n boutique --requests=cpu=100m"
