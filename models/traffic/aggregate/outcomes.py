@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from simcluster.engine import Shared
 from simcluster.models.traffic.aggregate.fast import kernels_for
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
+from simcluster.models.traffic.aggregate.paces import Paces
 from simcluster.models.traffic.aggregate.queues import NEVER, Queues
 from simcluster.models.traffic.aggregate.usual import usual_of
 from simcluster.models.traffic.aggregate.withdrawals import Pressed
@@ -150,6 +151,7 @@ class Outcomes:
         self.followed: Judge | None = None
         for _ in range(2 + len(self.heights)):
             self.times(queues)
+        self.paces = Paces(self.lane_speed, queues.slots)
 
     def _ages(self) -> None:
         layout = self.layout
@@ -329,6 +331,7 @@ class Outcomes:
             total: sizes of the cohorts in that ring.
         """
         there = expiring >= 0
+        self.paces.note(tick, self.lane_speed)
         own, left = self._own_success(tick, queues)
         if self.pressed is not None:
             ages = self.ages if len(self.inner) else self.ages[:0]
@@ -378,9 +381,7 @@ class Outcomes:
             left = np.concatenate((left, self._age_columns(tick, queues)), axis=1)
         spent = (self._lane_budget - left[:, 0]) * queues.share
         self.waited = np.bincount(layout.lane_edge, spent, layout.edges).astype(np.float64, copy=False)
-        speed = self.lane_speed[:, None]
-        if queues.contended:
-            speed = self._speed_then(tick, queues, left.shape[1])
+        speed = self._speed_then(tick, queues, left)
         rows = layout.lane_edge, layout.lane_node
         own = layout.ways.within(layout.distribution, rows, left, (last, first), speed)
         if queues.stacks:
@@ -399,13 +400,19 @@ class Outcomes:
             tick, self._lane_ticks, self._lane_budget, self._lane_way, self.lane_speed, layout.lane_pod,
             layout.lane_node, self.ages, queues.borders, queues.instants, queues.begun, queues.position, queues.rate,
             queues.waiting, law._cdf, law._area, law._top, queues.share, layout.lane_edge, own, left, self.waited,
-            self._columns, layout.node_failure, layout.ways.extra, layout.ways.weight,
+            self._columns, layout.node_failure, layout.ways.extra, layout.ways.weight, self.paces.done,
+            self.paces.moved,
         )  # fmt: skip
         return own, left
 
-    def _speed_then(self, tick: int, queues: Queues, columns: int) -> Array:
-        """Speeds by lane and column; where it is settled when a request begins, those of its beginning."""
-        speed = np.repeat(self.lane_speed[:, None], columns, axis=1)
+    def _speed_then(self, tick: int, queues: Queues, left: Array) -> Array:
+        """Speeds by lane and column, since service began; where it is settled when a request begins, those of then."""
+        columns = left.shape[1]
+        if not (queues.contended or len(self.paces.done)):
+            return self.lane_speed[:, None]
+        speed = self.paces.since(tick, np.arange(self.layout.lanes), tick - (left + self._lane_way[:, None]))
+        if not queues.contended:
+            return speed
         lanes = queues.contended.lanes
         begun = (tick - self._lane_ticks[lanes])[:, None]
         if columns > 1:

@@ -56,7 +56,8 @@ class Queues:
         hold: mean time a server is held, in ticks; `work` that of a unit at full speed; `rate` units a tick.
         position, begun: of the arrivals, see above; `left_from`, `left_to`: who left in the last tick.
         borders, instants: rings: position at the start of a tick, and when that position began service.
-        ahead: how many fewer requests those who are admitted find than are there at any time (`stationary.CROWD`).
+        ahead: how many fewer requests those who are admitted find than are there at any time (`stationary.CROWD`),
+            where at least `near` are there.
     """
 
     def __init__(self, layout: Layout, slots: int) -> None:
@@ -128,7 +129,7 @@ class Queues:
         np.maximum.at(contention, layout.lane_pod, layout.node_contention[layout.lane_node])
         self._contention = contention
         self.contended = Contended(layout, contention, self.slots)
-        self.ahead = np.zeros(layout.pods)
+        self.ahead, self.near = np.zeros(layout.pods), np.zeros(layout.pods)
         self._local = []
         for pods, lanes in zip(layout.level_pods, layout.level_lanes, strict=True):
             self._local.append(layout.lane_pod[lanes] - pods.start)
@@ -210,9 +211,11 @@ class Queues:
         come = self.offered
         if self.bounded:
             usual, rate, most = self.losses.usual, self.rate, self.most_inside()
-            crowd = np.where(most > 0.0, most * (usual / np.maximum(rate, 1e-12) - 1.0), -stationary.CROWD)
+            beyond = usual / np.maximum(rate, 1e-12) - 1.0
+            crowd = np.where(most > 0.0, most * beyond, -stationary.CROWD)
             found = 0.5 * (1.0 + crowd / np.sqrt(crowd * crowd + stationary.STEP))
             self.ahead = np.where(crowd > -stationary.CROWD, found, 0.0)
+            self.near = np.where(beyond > 0.0, most - stationary.FULL / np.maximum(beyond, 1e-12), 0.0)
             come = np.where((most > 0.0) & (usual > rate), usual, come)
         self._variance2 = 2.0 * (own + come)
 
@@ -227,7 +230,8 @@ class Queues:
         slot = tick % self.slots
         border = self.position
         if self.bounded:
-            border = np.where(self.ahead > 0.0, np.maximum(border - self.ahead, self.begun), border)
+            full = (self.ahead > 0.0) & (self.number >= self.near)
+            border = np.where(full, np.maximum(border - self.ahead, self.begun), border)
         self.borders[slot] = border
         at_once = border <= self.begun
         self.instants[slot] = np.where(at_once, float(tick), NEVER)

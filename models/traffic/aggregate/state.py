@@ -37,6 +37,8 @@ Array = NDArray[np.float64]
 
 #: A tick that does not come.
 NEVER = 1 << 60
+#: After so many mean times hardly an attempt is still under way: e^-8 of an exponential law.
+_STAYS = 8.0
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,11 @@ class RunState:
         self.traits = traits_of(Found(layout, self.queues, self.callers, self.sources, self.guards, self.caches))
         self.next_event = NEVER
         self._begin()
+
+    def calm_until(self) -> int:
+        """Who comes before this tick has been answered by the next event; of all others deadlines are looked at."""
+        stay = min(_STAYS * float(self.outcomes.latency.max(initial=0.0)), float(self.layout.slots))
+        return self.next_event - int(stay)
 
     def _source(self, name: str) -> Source:
         edges = [e for e in self.graph.edges if e.load == name]

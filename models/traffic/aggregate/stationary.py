@@ -35,6 +35,8 @@ RHO_MAX = 0.995
 #: with many places (1 - y/(e^y - 1))/(1 - e^-y) with y = K (rho - 1), one where more come than are served. That is
 #: (1 + y/sqrt(y^2 + STEP))/2 within .03, and nothing below -CROWD.
 CROWD, STEP = 12.0, 6.0
+#: Beyond as many scales 1/(rho - 1) of its law below its places a queue is not full yet: who comes finds who is there.
+FULL = 6.0
 
 
 def utilisation(point: int) -> float:

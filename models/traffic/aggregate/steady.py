@@ -150,14 +150,14 @@ class Steady:
 
     def span(self, run: RunState, last: int) -> int:
         """How many ticks may be leapt over now; 1 if none."""
-        if self._averages is None or run.next_event <= run.tick or run.tick < self._awake:
+        if self._averages is None or run.calm_until() <= run.tick or run.tick < self._awake:
             return 1
         tick = run.tick
         if tick >= self._until:
             if tick >= self._until + _CHECK:
                 self._until = tick + TRUST_NS // run.tick_ns
             return 1
-        end = min(tick + self._farthest, last, run.next_event, run.window_end(), self._until)
+        end = min(tick + self._farthest, last, run.calm_until(), run.window_end(), self._until)
         for source in run.sources:
             end = min(end, source.steady_until(tick))
         rates = tuple(rate for source in run.sources for rate in source.rates(tick))

@@ -86,6 +86,7 @@ class Together:
             come[:, source.edges] += source.arrivals_each(tick, most)
         may_be_wide = "wide" in run.strategies
         flags = run.hot, wide._loud, wide._enough if wide._rare else 0, wide._odd, may_be_wide, REFRESH
+        run.outcomes.paces.note(tick, run.outcomes.lane_speed)
         state = self._state(run)
         found = fast.ticks(tick, most, noise, come, state, flags)
         done, run.hot, wide._loud, wide._odd, mixed, run.is_calm = found
@@ -104,6 +105,7 @@ class Together:
         callers.succeeded, callers.repeated = own["succeeded"].copy(), own["repeated"].copy()
         callers._error_mix = own["mix"].copy() if mixed else None
         run.outcomes.waited = own["waited"].copy()
+        run.outcomes.paces.went_on(run.tick + done)
         gates._share, gates.open, gates.fine = own["share"].copy(), own["open"].copy(), own["fine"].copy()
         run.recorder.went_on(done)
         run.sampler.noted(run.tick, own["refused_rows"][:done])
@@ -134,7 +136,7 @@ class Together:
         for name, known in (("share", gates._share), ("open", gates.open), ("fine", gates.fine)):
             own[name][:] = known
         pods = (queues.borders, queues.instants, queues.position, queues.begun, queues._deviation, queues._variance2,
-                queues.rate, queues.ahead)  # fmt: skip
+                queues.rate, queues.ahead, queues.near, queues.number)  # fmt: skip
         calm = (layout.edge_service, outcomes.nested, layout.caller, layout.child, layout.calls_per_visit, run._slack,
                 outcomes.deepest)  # fmt: skip
         judged = queues.borders, queues.instants, queues.begun, queues.position, queues.rate, queues.waiting
@@ -156,7 +158,7 @@ class Together:
             judged,
             self._judging(run),
             (outcomes._lane_ticks, outcomes._lane_budget, outcomes._lane_way, outcomes.lane_speed, layout.lane_pod,
-             layout.lane_node, queues.share, layout.lane_edge),
+             layout.lane_node, queues.share, layout.lane_edge, outcomes.paces.done, outcomes.paces.moved),
             self._attempted(run),
             (own["calls"], own["sent"], own["fresh"], run._left, queues.refused, layout.lane_edge, run.refused,
              outcomes.refused, queues.bounded, layout.calls_per_visit * outcomes.made, own["per_call"]),
@@ -212,7 +214,7 @@ class Together:
             (outcomes.latency, outcomes.duration, outcomes.below, outcomes.delay, outcomes._others, run.below_now,
              run.stay_of_pod),
             queues._tables, queues._kind, layout.servers,
-            (queues.losses.usual, queues.most_inside(), queues.ahead),
+            (queues.losses.usual, queues.most_inside(), queues.ahead, queues.near),
             (queues.offered, queues.shift, own["noise"], queues.usual, queues._deviation, queues._variance2,
              own["places"]),
         )  # fmt: skip

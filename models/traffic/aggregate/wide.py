@@ -160,7 +160,7 @@ class Wide(Ordinary):
         if not (calm or self._loud == 0) or not self._clean(run):
             return 1
         tick = run.tick
-        end = min(tick + run.longest, last, run.next_event, run.window_end())
+        end = min(tick + run.longest, last, run.calm_until(), run.window_end())
         for source in run.sources:
             end = min(end, source.steady_until(tick))
         if (

@@ -376,15 +376,31 @@ def _left_at(border, pod, tick, budget, borders, instants, begun, position, rate
     return budget - (max(when, float(border)) - border)
 
 
+@_compiled(f"float64(int64, int64, float64, {_FLOATS}, {_TABLE}, {_INDEX})")
+def _speed_since(tick, lane, begun, speed, done, moved):  # type: ignore[no-untyped-def]
+    """`Paces.since` of one lane."""
+    slots = len(done)
+    if slots == 0 or begun >= float(moved[0]):
+        return speed[lane]
+    at = min(max(begun, tick + 1.0 - slots), float(tick))
+    gone = tick - at
+    if gone <= 0.0:
+        return speed[lane]
+    whole = math.floor(at)
+    low, high = done[whole % slots, lane], done[min(whole + 1, tick) % slots, lane]
+    then = low + (at - whole) * (high - low)
+    return (done[tick % slots, lane] - then) / max(gone, 1e-300)
+
+
 @_compiled(
     f"void(int64, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX}, {_INDEX}, {_TABLE}, {_TABLE},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_TABLE},"
-    f"{_TABLE}, {_FLOATS}, {_INDEX}, {_FLOATS}, {_TABLE}, {_TABLE})"
+    f"{_TABLE}, {_FLOATS}, {_INDEX}, {_FLOATS}, {_TABLE}, {_TABLE}, {_TABLE}, {_INDEX})"
 )
 def own_success(  # type: ignore[no-untyped-def]
     tick, lane_ticks, lane_budget, lane_way, lane_speed, lane_pod, lane_node, ages, borders, instants,
     begun, position, rate, waiting, cdf, area, top, share, lane_edge, own,
-    left, waited, columns, failure, extra, weight,
+    left, waited, columns, failure, extra, weight, done, moved,
 ):  # fmt: skip
     """`Outcomes._own_success` of queues that serve first come, first served."""
     slots = len(borders)
@@ -399,7 +415,7 @@ def own_success(  # type: ignore[no-untyped-def]
         )
         last = min(last, first + 1.0)
         left[lane, 0] = 0.5 * (first + last)
-        speed = lane_speed[lane]
+        speed = _speed_since(tick, lane, tick - (left[lane, 0] + lane_way[lane]), lane_speed, done, moved)
         fits = 0.0
         for part in range(extra.shape[1]):
             if weight[edge, part] > 0.0:
@@ -417,6 +433,7 @@ def own_success(  # type: ignore[no-untyped-def]
                 known = NEVER
             x = max(tick - known, -1e9) - lane_way[lane]
             left[lane, c] = x
+            speed = _speed_since(tick, lane, tick - (x + lane_way[lane]), lane_speed, done, moved)
             fits = 0.0
             for part in range(extra.shape[1]):
                 if weight[edge, part] > 0.0:

@@ -10,7 +10,7 @@ import math
 import numba
 import numpy as np
 
-from simcluster.models.traffic.aggregate.stationary import CROWD, POINTS, RHO_MAX, STEP
+from simcluster.models.traffic.aggregate.stationary import CROWD, FULL, POINTS, RHO_MAX, STEP
 
 together = numba.njit(cache=True, fastmath=False, error_model="numpy", nogil=True)
 #: Numbers that NumPy adds one after the other, and up to how many it keeps eight sums.
@@ -139,7 +139,7 @@ def times(waits, quality, flow, lane, edges, tree, others, found):  # type: igno
 def laws(rate, sums, weight, tables, kind, servers, crowd, found):  # type: ignore[no-untyped-def]
     """`Queues.refresh`, with `stationary.at_utilisation`, at speeds that have not changed."""
     offered, shift, noise, usual, deviation, variance2, places = found
-    come, most, ahead = crowd
+    come, most, ahead, near = crowd
     for pod in range(len(rate)):
         offered[pod] = sums[pod] / max(weight[pod], 1e-300)
         rho = min(offered[pod] / max(rate[pod], 1e-12), RHO_MAX)
@@ -153,7 +153,9 @@ def laws(rate, sums, weight, tables, kind, servers, crowd, found):  # type: igno
         deviation[pod] = math.sqrt(own)
         arrive = offered[pod]
         if most[pod] > 0.0:
-            crowded = most[pod] * (come[pod] / max(rate[pod], 1e-12) - 1.0)
+            beyond = come[pod] / max(rate[pod], 1e-12) - 1.0
+            crowded = most[pod] * beyond
+            near[pod] = most[pod] - FULL / max(beyond, 1e-12) if beyond > 0.0 else 0.0
             ahead[pod] = 0.5 * (1.0 + crowded / math.sqrt(crowded * crowded + STEP)) if crowded > -CROWD else 0.0
             arrive = come[pod] if come[pod] > rate[pod] else arrive
         variance2[pod] = 2.0 * (own + arrive)

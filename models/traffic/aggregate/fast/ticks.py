@@ -34,11 +34,12 @@ __all__ = (
 @together
 def _begin(tick, slot, noise, pods, scratch):  # type: ignore[no-untyped-def]
     """`Queues.begin`."""
-    borders, instants, position, begun, deviation, variance2, rate, ahead = pods
+    borders, instants, position, begun, deviation, variance2, rate, ahead, near, number = pods
     push, low, drift = scratch
     normals, lows = noise
     for pod in range(len(position)):
-        border = max(position[pod] - ahead[pod], begun[pod]) if ahead[pod] > 0.0 else position[pod]
+        full = ahead[pod] > 0.0 and number[pod] >= near[pod]
+        border = max(position[pod] - ahead[pod], begun[pod]) if full else position[pod]
         borders[slot, pod] = border
         instants[slot, pod] = float(tick) if border <= begun[pod] else NEVER
         push[pod] = normals[pod] * deviation[pod]
@@ -257,12 +258,15 @@ def _judged(tick, law, queues, judging, waited, own, left, there, lane):  # type
     borders, instants, begun, position, rate, waiting = queues
     (flat, columns, lane_own, others, limit, period, tries, times, inner, branch_share, ages, age_index, age_gap,
      quality, profile, past, ended, required, timeout_ticks) = judging  # fmt: skip
-    lane_ticks, budget, way, speed, lane_pod, lane_node, share, lane_edge = lane
+    lane_ticks, budget, way, speed, lane_pod, lane_node, share, lane_edge, done, moved = lane
     waited[:] = 0.0
     own_success(
         tick, lane_ticks, budget, way, speed, lane_pod, lane_node, ages, borders, instants, begun, position, rate,
-        waiting, cdf, area, top, share, lane_edge, own, left, waited, columns, failure, extra, weight,
+        waiting, cdf, area, top, share, lane_edge, own, left, waited, columns, failure, extra, weight, done, moved,
     )  # fmt: skip
+    if len(done) > 0:
+        for one in range(len(lane_pod)):
+            done[(tick + 1) % len(done), one] = done[tick % len(done), one] + speed[one]
     for edge in range(len(there)):
         there[edge] = tick >= timeout_ticks[edge]
     rest = (own, left, columns, lane_own, others, limit, period, tries, times, inner, branch_share, share, there)
