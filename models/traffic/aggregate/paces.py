@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+#: A tick that does not come.
+_NEVER = 1 << 60
+
 
 class Paces:
     """Speeds of lanes, now and in the last ticks.
@@ -35,7 +38,7 @@ class Paces:
 
     def note(self, tick: int, speed: Array) -> None:
         """From the start of this tick on speeds are these."""
-        if len(self.done) and tick - int(self.moved[0]) > self.slots:
+        if tick >= self.due:
             self.done = self.done[:0].copy()
         same = bool((speed == self.speed).all())
         if len(self.done):
@@ -49,6 +52,11 @@ class Paces:
             self.speed = speed.copy()
             self.moved[0] = tick
         self._tick = tick
+
+    @property
+    def due(self) -> int:
+        """The tick at which everybody has begun at the speeds of now, if somebody has not."""
+        return int(self.moved[0]) + self.slots + 1 if len(self.done) else _NEVER
 
     def went_on(self, tick: int) -> None:
         """The ring was filled elsewhere up to this tick."""

@@ -215,7 +215,7 @@ class Queues:
             crowd = np.where(most > 0.0, most * beyond, -stationary.CROWD)
             found = 0.5 * (1.0 + crowd / np.sqrt(crowd * crowd + stationary.STEP))
             self.ahead = np.where(crowd > -stationary.CROWD, found, 0.0)
-            self.near = np.where(beyond > 0.0, most - stationary.FULL / np.maximum(beyond, 1e-12), 0.0)
+            self.near = np.where((most > 0.0) & (beyond > 0.0), most - stationary.FULL / np.maximum(beyond, 1e-12), 0.0)
             come = np.where((most > 0.0) & (usual > rate), usual, come)
         self._variance2 = 2.0 * (own + come)
 

@@ -66,7 +66,7 @@ class Together:
             return 0
         if cuts.any_void or cuts.any_share or cuts.delays or bool(cuts.dead.any()) or bool(run.queues.slow.any()):
             return 0
-        ends = [last, run.next_event, tick + _MOST, sampler.due(tick), run.window_end()]
+        ends = [last, run.next_event, tick + _MOST, sampler.due(tick), run.window_end(), run.outcomes.paces.due]
         if not self._always_judged:
             ends.append(tick + run.hot)
         if "leap" in run.strategies:
@@ -105,7 +105,7 @@ class Together:
         callers.succeeded, callers.repeated = own["succeeded"].copy(), own["repeated"].copy()
         callers._error_mix = own["mix"].copy() if mixed else None
         run.outcomes.waited = own["waited"].copy()
-        run.outcomes.paces.went_on(run.tick + done)
+        run.outcomes.paces.went_on(run.tick + done - 1)
         gates._share, gates.open, gates.fine = own["share"].copy(), own["open"].copy(), own["fine"].copy()
         run.recorder.went_on(done)
         run.sampler.noted(run.tick, own["refused_rows"][:done])

@@ -252,21 +252,27 @@ def _lateness(quality, expected, some_refused, hardly, loud, most, watched):  # 
 
 
 @together
+def _went_on(tick, speed, worked):  # type: ignore[no-untyped-def]
+    """`Paces.note` of speeds that have not changed."""
+    if len(worked) > 0:
+        for lane in range(len(speed)):
+            worked[tick % len(worked), lane] = worked[(tick - 1) % len(worked), lane] + speed[lane]
+
+
+@together
 def _judged(tick, law, queues, judging, waited, own, left, there, lane):  # type: ignore[no-untyped-def]
     """`Outcomes.update` of queues that serve first come, first served, and `note`."""
     cdf, area, top, failure, extra, weight = law
     borders, instants, begun, position, rate, waiting = queues
     (flat, columns, lane_own, others, limit, period, tries, times, inner, branch_share, ages, age_index, age_gap,
      quality, profile, past, ended, required, timeout_ticks) = judging  # fmt: skip
-    lane_ticks, budget, way, speed, lane_pod, lane_node, share, lane_edge, done, moved = lane
+    lane_ticks, budget, way, speed, lane_pod, lane_node, share, lane_edge, worked, moved = lane
     waited[:] = 0.0
     own_success(
         tick, lane_ticks, budget, way, speed, lane_pod, lane_node, ages, borders, instants, begun, position, rate,
-        waiting, cdf, area, top, share, lane_edge, own, left, waited, columns, failure, extra, weight, done, moved,
+        waiting, cdf, area, top, share, lane_edge, own, left, waited, columns, failure, extra, weight, worked,
+        moved,
     )  # fmt: skip
-    if len(done) > 0:
-        for one in range(len(lane_pod)):
-            done[(tick + 1) % len(done), one] = done[tick % len(done), one] + speed[one]
     for edge in range(len(there)):
         there[edge] = tick >= timeout_ticks[edge]
     rest = (own, left, columns, lane_own, others, limit, period, tries, times, inner, branch_share, share, there)
@@ -364,6 +370,8 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
             laws(rate, sums, weight, renewed[5], renewed[6], renewed[7], renewed[8], renewed[9])
         _begin(tick, tick % len(borders), (noise[0][done], noise[1][done]), begin[0], begin[1])
         is_calm = _is_calm(waiting, rate, calm[0], place, calm[1], way, longest, below)
+        if done > 0:
+            _went_on(tick, lane[3], lane[8])
         _judged(tick, law, judged_queues, judging, waited, own, left_time, there, lane)
         hot = _expired(tick, attempted, quality, kept, (way, calm[1][5]), hot)
         _answered(tick, below_then, answered[0], waited, succeeded, answered[1], answered[2])

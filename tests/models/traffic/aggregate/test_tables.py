@@ -26,9 +26,12 @@ def test_draws_have_the_bits_of_their_scalar_twins() -> None:
 
 
 def test_noise_is_a_function_of_pod_and_tick() -> None:
-    one, other = PodNoise(7, ["a/0", "b/0"]), PodNoise(7, ["b/0"])
-    assert one.at(90_000)[0][1] == other.at(90_000)[0][0]
-    assert one.at(5)[1].tolist() == PodNoise(7, ["a/0", "b/0"]).at(5)[1].tolist()
+    both, drawn = np.ones(2, dtype=bool), np.array([False, True])
+    one, other = PodNoise(7, ["a/0", "b/0"], drawn), PodNoise(7, ["b/0"], both[:1])
+    for mine, others in zip(one.at(90_000), other.at(90_000), strict=True):
+        assert mine[1] == others[0]
+    assert one.at(90_000)[3][0] == 0.0
+    assert one.at(5)[1].tolist() == PodNoise(7, ["a/0", "b/0"], both).at(5)[1].tolist()
 
 
 @pytest.mark.parametrize(
